@@ -1,0 +1,45 @@
+# Everything runs inside one virtual environment that the first target to need it creates.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Tests run side by side; one thread each keeps two workers from fighting over two cores.
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs exactness clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "nysplus needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	@touch $@
+
+demo: $(READY)  ## train four kinds of landmarks on scikit-learn's digits: a table and a figure
+	$(BIN)/python examples/digits_by_size.py
+
+test: lint  ## lint, types, tests, doctests, README
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --durations=5
+
+lint: $(READY)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+exactness: $(READY)  ## compare with dense references and the reference figures (needs NYSPLUS_DATA)
+	$(BIN)/python benchmarks/exactness.py
+	$(BIN)/python benchmarks/reference_figures.py
+
+bench: $(READY)  ## speed against the peers: not written yet
+	@echo "The speed benchmarks are not written yet; 'make exactness' measures accuracy and memory."
+
+docs: $(READY)  ## the web pages: not written yet
+	@echo "There are no web pages yet; read docs/*.md and the docstrings."
+
+clean:  ## remove everything that was made, the environment included
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

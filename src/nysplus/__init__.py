@@ -1,0 +1,16 @@
+"""Kernel-machine accuracy in kilobytes, on a laptop, behind the scikit-learn API."""
+
+from nysplus._feature_map import EnsembleMap, RandomizedMap, StandardMap
+from nysplus.estimators import NystroemClassifier, NystroemRegressor
+from nysplus.transformer import Nystroem
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EnsembleMap",
+    "Nystroem",
+    "NystroemClassifier",
+    "NystroemRegressor",
+    "RandomizedMap",
+    "StandardMap",
+]

@@ -1,0 +1,109 @@
+"""What a landmark selector is, what it gets and what it returns."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from nysplus._blocks import Blocks
+from nysplus._feature_map import Approximation
+from nysplus.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a selector may look at.
+
+    Attributes
+    ----------
+    blocks : Blocks
+        Rows, targets (None for an unsupervised fit) and weights.
+    kernel : Kernel
+        With all parameters as numbers.
+    approximation : Approximation
+        The map of the final model.
+    alphas : tuple of float
+        The ridges of the final model, to choose from when there are several.
+    """
+
+    blocks: Blocks
+    kernel: Kernel
+    approximation: Approximation
+    alphas: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """The chosen points.
+
+    Attributes
+    ----------
+    points : ndarray or CSR matrix of shape (n, d)
+    indices : ndarray of shape (n,) or None
+        Row numbers, where the landmarks are rows.
+    n_kernel_evaluations : int
+        What choosing them cost.
+    """
+
+    points: Any
+    indices: npt.NDArray[np.intp] | None = None
+    n_kernel_evaluations: int = 0
+
+
+@dataclass(repr=False, eq=False)
+class LandmarkSelector(BaseEstimator):
+    """Base class: a subclass chooses landmarks in :meth:`select`.
+
+    Attributes
+    ----------
+    needs_labels : bool
+        Whether the rule works on classes only.
+    """
+
+    needs_labels: ClassVar[bool] = False
+
+    def check(self, n: int, approximation: Approximation) -> None:
+        """Raise unless the parameters make sense for `n` landmarks. Called before any work."""
+
+    def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
+        """Choose `n` landmarks, fewer than there are rows that may be chosen."""
+        raise NotImplementedError
+
+
+@dataclass(repr=False, eq=False)
+class GivenLandmarks(LandmarkSelector):
+    """Landmarks that the user brings.
+
+    Parameters
+    ----------
+    points : ndarray or CSR matrix of shape (n, d)
+    """
+
+    points: Any
+
+    def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
+        """Return the given points."""
+        return Landmarks(self.points)
+
+
+def select_landmarks(
+    selector: LandmarkSelector, problem: Problem, n: int, rng: np.random.RandomState
+) -> Landmarks:
+    """Run a selector; where `n` covers all rows, take them all with a warning instead."""
+    if isinstance(selector, GivenLandmarks):
+        return selector.select(problem, n, rng)
+    candidates = problem.blocks.candidates()
+    if n < len(candidates):
+        return selector.select(problem, n, rng)
+    if n > len(candidates):
+        warnings.warn(
+            f"n_components={n} exceeds the {len(candidates)} rows of X that have a weight. All of "
+            "them become landmarks, which is the full kernel machine. Lower n_components.",
+            stacklevel=4,
+        )
+    return Landmarks(problem.blocks.take(candidates), candidates)

@@ -1,0 +1,81 @@
+"""Landmarks from the features alone."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import cluster
+from sklearn.exceptions import ConvergenceWarning
+
+from nysplus._blocks import Blocks
+from nysplus._feature_map import Approximation, check_count
+from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
+
+# k-means++ draws its starts one after the other; beyond this many a random start is as good.
+MAX_PLUS_PLUS = 100
+
+
+@dataclass(repr=False, eq=False)
+class Uniform(LandmarkSelector):
+    """Rows drawn uniformly without replacement, as scikit-learn's ``Nystroem`` draws them."""
+
+    def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
+        """Draw `n` rows. O(N) time, no pass over the features."""
+        rows = problem.blocks.sample(n, rng)
+        return Landmarks(problem.blocks.take(rows), rows)
+
+
+@dataclass(repr=False, eq=False)
+class KMeans(LandmarkSelector):
+    """Centroids of k-means on a uniform subset of the rows (appendix A.3).
+
+    Parameters
+    ----------
+    max_rows : int, default=20000
+        Rows that are clustered, drawn uniformly, as in the paper's experiments.
+    max_iter : int, default=20
+        Lloyd iterations.
+    """
+
+    max_rows: int = 20_000
+    max_iter: int = 20
+
+    def check(self, n: int, approximation: Approximation) -> None:
+        """Raise unless the parameters make sense."""
+        check_count("max_rows", self.max_rows)
+        check_count("max_iter", self.max_iter)
+
+    def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
+        """Cluster. O(max_rows · n · d · max_iter), no pass over the other rows."""
+        rows = problem.blocks.sample(max(n, self.max_rows), rng)
+        return Landmarks(centroids(problem.blocks, rows, n, self.max_iter, rng)[0])
+
+
+def centroids(
+    blocks: Blocks,
+    rows: npt.NDArray[np.intp],
+    n: int,
+    max_iter: int,
+    rng: np.random.RandomState,
+) -> tuple[Any, npt.NDArray[np.intp]]:
+    """Return `n` k-means centroids of some rows, weighted by sample weight, and each row's cluster.
+
+    Rows that are equal to each other may leave fewer distinct centroids than asked for; the
+    repeated ones add nothing to the model and do no harm.
+    """
+    kmeans = cluster.KMeans(
+        n_clusters=n,
+        init="k-means++" if n <= MAX_PLUS_PLUS else "random",
+        n_init=1,
+        max_iter=max_iter,
+        random_state=rng,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        kmeans.fit(blocks.take(rows), sample_weight=blocks.counts(rows))
+    points = kmeans.cluster_centers_.astype(blocks.dtype, copy=False)
+    return points, kmeans.labels_.astype(np.intp)

@@ -1,0 +1,189 @@
+"""The feature map alone, for pipelines with any other model behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from nysplus._blocks import Blocks, float_dtype, row_slices
+from nysplus._feature_map import FeatureMap
+from nysplus._progress import CallbackSupportMixin, progress_of, with_callbacks
+from nysplus._targets import DiscreteTargets, Float
+from nysplus._validation import check_rows, encode_labels, make_plan
+from nysplus.kernels import make_kernel
+from nysplus.landmarks import make_selector
+
+
+class Nystroem(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+):
+    """Approximate kernel feature map from few landmarks, which labels may help to choose.
+
+    Takes the place of :class:`sklearn.kernel_approximation.Nystroem`: with the defaults it draws
+    the same landmarks for the same seed and spans the same features. Beyond it: every selector
+    and every map of this library, CSR input, memory that follows ``working_memory``.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        As for :class:`~nysplus.NystroemClassifier`.
+    gamma : "scale", "median", None or float, default=None
+        Width of a named kernel; None, as in scikit-learn, is ``1 / n_features`` (1 for "chi2").
+    coef0, degree : float, optional
+        Of the polynomial and sigmoid kernels.
+    kernel_params : dict, optional
+        Keyword arguments of a kernel that is a function.
+    n_components : int, default=100
+        Number of landmarks.
+    selection : str, LandmarkSelector or array, default="uniform"
+        As for :class:`~nysplus.NystroemClassifier`. Rules that need labels take them from `y`;
+        "auto" is "negative-margin" when `y` has classes and "uniform" otherwise.
+    approximation : str or map object, default="standard"
+        As for :class:`~nysplus.NystroemClassifier`.
+    alpha : "auto", float or sequence of floats, default="auto"
+        Ridge of the first model that supervised selections fit; without effect on others.
+    random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    components_ : ndarray or CSR matrix of shape (n, n_features)
+        The landmarks.
+    component_indices_ : ndarray of shape (n,) or None
+        Their row numbers, where they are rows.
+    feature_map_ : FeatureMap
+    gamma_ : float or None
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Notes
+    -----
+    Features are the whitened kernel principal components ``Σ^{-1/2} Uᵀ k(Z, x)``, strongest
+    first. There are as many as the landmarks have independent directions, so fewer than
+    `n_components` where landmarks repeat each other.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from nysplus import Nystroem
+    >>> X, y = load_digits(return_X_y=True)
+    >>> features = Nystroem(gamma=0.001, selection="negative-margin", random_state=0)
+    >>> model = make_pipeline(features, SGDClassifier(random_state=0)).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: Any = None,
+        coef0: float | None = None,
+        degree: float | None = None,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int = 100,
+        selection: Any = "uniform",
+        approximation: Any = "standard",
+        alpha: Any = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.selection = selection
+        self.approximation = approximation
+        self.alpha = alpha
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> Nystroem:
+        """Choose the landmarks and build the map.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like, optional
+            Class labels, for selections that use them.
+
+        Returns
+        -------
+        self
+        """
+        X = check_rows(self, X)
+        kernel = make_kernel(
+            self.kernel, self.kernel_params, gamma=self.gamma, coef0=self.coef0, degree=self.degree
+        )
+        targets = None
+        if y is not None and make_selector(self.selection, labelled=True).needs_labels:
+            check_consistent_length(X, y)
+            targets = _class_targets(y)
+        plan = make_plan(self, kernel, X, labelled=targets is not None)
+        rng = check_random_state(self.random_state)
+        with progress_of(self, X, y) as progress:
+            problem, landmarks = plan.choose(Blocks(X, targets, progress=progress), rng)
+            self.feature_map_ = plan.approximation.build(problem.kernel, landmarks.points, rng)
+            self.component_indices_ = landmarks.indices
+        return self
+
+    def transform(self, X: Any) -> Float:
+        """Return the features of some rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features_out), float32 for float32 rows, else float64
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        feature_map: FeatureMap = self.feature_map_
+        dtype = float_dtype(X.dtype)
+        working = dtype if feature_map.allows_float32 else np.dtype(np.float64)
+        features = np.empty((X.shape[0], feature_map.rank), dtype=dtype)
+        row_bytes = 8 * (2 * X.shape[1] + feature_map.n_landmarks + feature_map.rank)
+        for rows in row_slices(X.shape[0], row_bytes):
+            features[rows] = feature_map.features(X[rows], working)
+        return features
+
+    @property
+    def components_(self) -> Any:
+        """Landmarks of shape (n, d)."""
+        return self.feature_map_.landmarks
+
+    @property
+    def gamma_(self) -> float | None:
+        """The kernel's gamma as a number; None for kernels without one."""
+        gamma: float | None = getattr(self.feature_map_.kernel, "gamma", None)
+        return gamma
+
+    @property
+    def _n_features_out(self) -> int:
+        rank: int = self.feature_map_.rank
+        return rank
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _class_targets(y: Any) -> DiscreteTargets | None:
+    """Return the targets of class labels; None for values of a regression."""
+    if type_of_target(y).startswith("continuous"):
+        return None
+    return encode_labels(y)[1]

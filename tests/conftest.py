@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_moons
+
+
+def _load_reference():
+    """Make tests/reference.py importable as `reference` from every test file."""
+    spec = importlib.util.spec_from_file_location(
+        "reference", Path(__file__).with_name("reference.py")
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["reference"] = module
+    spec.loader.exec_module(module)
+
+
+_load_reference()
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """Scaled digits, 1797 × 64, ten classes."""
+    X, y = load_digits(return_X_y=True)
+    return X / 16.0, y
+
+
+@pytest.fixture(scope="session")
+def moons():
+    """Two classes that a line cannot part, 300 × 2."""
+    return make_moons(300, noise=0.2, random_state=0)
+
+
+@pytest.fixture
+def rng():
+    return np.random.RandomState(0)

@@ -1,0 +1,166 @@
+"""One clear error, before any long work, that says what was got, what is allowed, what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from nysplus import (
+    EnsembleMap,
+    Nystroem,
+    NystroemClassifier,
+    NystroemRegressor,
+    RandomizedMap,
+    StandardMap,
+)
+from nysplus.kernels import RBF
+from nysplus.landmarks import NegativeMargin
+
+X = np.random.RandomState(0).rand(40, 3)
+y = np.arange(40) % 2
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_components": 0}, "n_components=0 must be an integer of at least 1"),
+        ({"n_components": -3}, "n_components=-3 must be"),
+        ({"n_components": 2.5}, "n_components=2.5 must be an integer"),
+        ({"n_components": True}, "n_components=True must be an integer"),
+        ({"n_components": 10, "approximation": StandardMap(rank=11)}, "rank=11 exceeds the 10"),
+        ({"n_components": 10, "approximation": RandomizedMap(rank=11)}, "rank=11 exceeds the 10"),
+        ({"approximation": EnsembleMap(n_experts=0)}, "n_experts=0 must be"),
+        ({"approximation": "exact"}, r"'exact' is not known. Allowed are \['ensemble'"),
+        ({"kernel": "gaussian"}, "kernel='gaussian' is not known. Allowed are"),
+        ({"kernel": 3}, "kernel=3 is not known"),
+        ({"selection": "random"}, "selection='random' is not known. Allowed are"),
+        ({"alpha": -1.0}, "alpha=-1.0 must be"),
+        ({"alpha": float("nan")}, "alpha=nan must be"),
+        ({"alpha": [1.0, float("inf")]}, "alpha=.*must be"),
+        ({"gamma": -1.0}, "gamma=-1.0 is not allowed"),
+        ({"gamma": float("nan")}, "gamma=nan is not allowed"),
+        ({"gamma": "auto"}, "gamma='auto' is not allowed"),
+        ({"kernel": RBF(), "gamma": 2.0}, "gamma=2.0 has no effect beside kernel=RBF"),
+        ({"selection": np.ones((5, 2))}, "have 2 features, X has 3"),
+        ({"selection": np.full((5, 3), np.nan)}, "NaN"),
+    ],
+)
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor, Nystroem])
+def test_parameters(kind, params, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**params).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        (NegativeMargin(n_initial=0), "n_initial=0 must be"),
+        (NegativeMargin(10, StandardMap(rank=20)), "rank=20 exceeds the 10 landmarks"),
+    ],
+)
+def test_selector_parameters(selection, message):
+    with pytest.raises(ValueError, match=message):
+        NystroemClassifier(20, selection=selection).fit(X, y)
+
+
+def test_inherited_rank_that_does_not_fit_the_pilot():
+    model = NystroemClassifier(
+        20, approximation=StandardMap(rank=15), selection=NegativeMargin(n_initial=10)
+    )
+    with pytest.raises(ValueError, match=r"rank=15 exceeds the 10 landmarks.*n_initial"):
+        model.fit(X, y)
+
+
+def test_supervised_selection_for_a_regression():
+    with pytest.raises(ValueError, match=r"chooses landmarks by class labels.*'uniform' or"):
+        NystroemRegressor(selection="negative-margin").fit(X, y.astype(float))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor, Nystroem])
+def test_features_that_are_not_finite(kind, bad):
+    broken = X.copy()
+    broken[7, 1] = bad
+    with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+        kind(5).fit(broken, y) if kind is not Nystroem else Nystroem(n_components=5).fit(broken)
+    model = NystroemClassifier(5).fit(X, y)
+    with pytest.raises(ValueError, match="contains"):
+        model.predict(broken)
+
+
+def test_one_class_only():
+    with pytest.raises(ValueError, match=r"y has one class only, .*1.*at least two classes"):
+        NystroemClassifier().fit(X, np.ones(40, dtype=int))
+    with pytest.raises(ValueError, match="one class only"):
+        NystroemClassifier().fit(X, y, sample_weight=y.astype(float))
+
+
+@pytest.mark.parametrize("empty", [np.empty((0, 3)), np.empty((40, 0))])
+def test_empty_data(empty):
+    with pytest.raises(ValueError, match=r"0 (sample|feature)"):
+        NystroemClassifier().fit(empty, y[: len(empty)])
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
+def test_wrong_number_of_features_at_predict(kind):
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
+        kind(5).fit(X, y).predict(X[:, :2])
+
+
+def test_renamed_columns_at_predict():
+    model = NystroemClassifier(5).fit(pd.DataFrame(X, columns=list("abc")), y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(pd.DataFrame(X, columns=list("abd")))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_text_column_is_named(frame):
+    data = frame({"height": X[:, 0], "city": ["Bern"] * 40, "width": X[:, 1]})
+    with pytest.raises(ValueError, match=r"not numbers: \['city'\]. Encode them first"):
+        NystroemClassifier(5).fit(data, y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-np.ones(40), "must not be negative, got -1. Use 0"),
+        (np.zeros(40), "All sample weights are zero"),
+        (np.ones(39), "inconsistent numbers of samples"),
+        (np.ones((40, 2)), r"one dimension, got shape \(40, 2\)"),
+        (np.full(40, np.nan), "sample_weight contains NaN"),
+    ],
+)
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
+def test_weights(kind, weight, message):
+    with pytest.raises(ValueError, match=message):
+        kind(5).fit(X, y, sample_weight=weight)
+
+
+def test_class_weights():
+    with pytest.raises(ValueError, match="class_weight"):
+        NystroemClassifier(5, class_weight="even").fit(X, y)
+    with pytest.raises(ValueError, match="one class per row"):
+        NystroemClassifier(5, class_weight="balanced").fit(X, np.c_[y, 1 - y])
+
+
+def test_continuous_labels():
+    with pytest.raises(ValueError, match="Unknown label type"):
+        NystroemClassifier(5).fit(X, X[:, 0])
+
+
+def test_histogram_kernel_on_negative_or_sparse_rows():
+    with pytest.raises(ValueError, match="non-negative features"):
+        NystroemClassifier(5, kernel="chi2").fit(X - 1, y)
+    with pytest.raises(TypeError, match="dense rows only"):
+        NystroemClassifier(5, kernel="chi2").fit(sp.csr_matrix(X), y)
+
+
+def test_more_landmarks_than_rows_warns_and_works():
+    with pytest.warns(
+        UserWarning, match="n_components=100 exceeds the 40 rows.*Lower n_components"
+    ):
+        model = NystroemClassifier(100).fit(X, y)
+    assert model.landmarks_.shape == (40, 3)

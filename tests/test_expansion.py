@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from sklearn import config_context
+
+from nysplus._blocks import Blocks, row_slices
+from nysplus._expansion import KernelExpansion, fit_expansion
+from nysplus._feature_map import EnsembleMap, RandomizedMap, StandardMap
+from nysplus._targets import ClassTargets, ValueTargets
+from nysplus.kernels import RBF
+
+
+def fit(X, targets, Z, gamma=1.0, alphas=(1e-5,), approximation=None, **weights):
+    return fit_expansion(
+        Blocks(X, targets, **weights),
+        Z,
+        RBF(gamma),
+        approximation or StandardMap(),
+        alphas,
+        np.random.RandomState(0),
+    )
+
+
+def objective(X, Y, fitted, gamma, alpha):
+    """Value of the training problem at a fitted expansion: ‖KA + b − Y‖² + α tr AᵀBA."""
+    Z = np.asarray(fitted.landmarks, dtype=np.float64)
+    A = fitted.dual_coef.astype(np.float64)
+    residual = reference.rbf_matrix(X, Z, gamma) @ A + fitted.intercept - Y
+    return (residual**2).sum() + alpha * np.einsum(
+        "il,ij,jl", A, reference.rbf_matrix(Z, Z, gamma), A
+    )
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 0.1, 3.0])
+@pytest.mark.parametrize("alpha", [1e-7, 1e-5, 1e-1])
+def test_objective_equals_dense_reference(gamma, alpha, rng):
+    X, Y = rng.rand(300, 5), rng.randn(300, 2)
+    Z = X[:60]
+    fitted = fit(X, ValueTargets(Y), Z, gamma, (alpha,)).expansion
+    features = reference.rbf_matrix(X, Z, gamma) @ reference.whitening(
+        reference.rbf_matrix(Z, Z, gamma)
+    )
+    W, b = reference.ridge(features, Y, alpha)
+    best = reference.objective(features, Y, W, b, alpha)
+    assert objective(X, Y, fitted, gamma, alpha) == pytest.approx(best, rel=1e-6)
+    np.testing.assert_allclose(fitted(X), features @ W + b, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    "approximation", [StandardMap(10), RandomizedMap(), EnsembleMap()], ids=repr
+)
+def test_every_map_collapses_to_landmarks_and_coefficients(approximation, rng):
+    X, Y = rng.rand(100, 3), rng.randn(100, 2)
+    fitted = fit(X, ValueTargets(Y), X[:20], approximation=approximation).expansion
+    assert fitted.dual_coef.shape == (20, 2)
+    assert fitted.n_bytes == 8 * (20 * 3 + 20 * 2 + 2)
+    features = approximation.build(RBF(1.0), X[:20], np.random.RandomState(0)).features(X)
+    W, b = reference.ridge(features, Y, 1e-5)
+    np.testing.assert_allclose(fitted(X), features @ W + b, atol=1e-6)
+
+
+@pytest.mark.parametrize("memory", [0.001, 0.02, 1024])
+def test_block_size_changes_nothing(memory, rng):
+    X, y = rng.rand(200, 4), rng.randint(0, 3, 200)
+    alphas = (1e-4, 1e-2, 1.0)
+    whole = fit(X, ClassTargets(y, 3), X[:30], alphas=alphas)
+    with config_context(working_memory=memory):
+        cut = fit(X, ClassTargets(y, 3), X[:30], alphas=alphas)
+        np.testing.assert_allclose(cut.expansion(X), whole.expansion(X), rtol=1e-8, atol=1e-10)
+    assert cut.alpha == whole.alpha
+
+
+def test_row_slices_follow_working_memory():
+    with config_context(working_memory=1):
+        assert [s.stop - s.start for s in row_slices(2500, 1024)] == [1024, 1024, 452]
+        assert len(row_slices(3, 10**9)) == 3  # never less than a row
+
+
+def test_alpha_of_classes_is_chosen_by_literal_leave_one_out(rng):
+    y = rng.randint(0, 2, 80)
+    X = rng.randn(80, 2) + 1.2 * y[:, None]
+    alphas = (1e-6, 1e-3, 1e-1, 10.0, 1e4)
+    features = StandardMap().build(RBF(1.0), X[:40], rng).features(X)
+    Y = reference.one_vs_rest(y)
+    accuracy = np.array(
+        [((reference.leave_one_out(features, Y, a) > 0)[:, 0] == y).mean() for a in alphas]
+    )
+    slack = 0.25 * np.sqrt(accuracy.max() * (1 - accuracy.max()) / 80)
+    expected = max(
+        a for a, got in zip(alphas, accuracy, strict=True) if got >= accuracy.max() - slack
+    )
+    assert len(set(accuracy)) > 1
+    assert fit(X, ClassTargets(y, 2), X[:40], alphas=alphas).alpha == expected
+
+
+def test_alpha_of_values_is_chosen_by_gcv(rng):
+    X = rng.rand(150, 1)
+    noisy = np.sin(6 * X) + rng.randn(150, 1)
+    clean = np.sin(6 * X)
+    alphas = (1e-8, 1e-4, 1.0, 10.0)
+    assert fit(X, ValueTargets(noisy), X[:50], 50.0, alphas).alpha >= 1.0
+    assert fit(X, ValueTargets(clean), X[:50], 50.0, alphas).alpha <= 1e-4
+
+
+@pytest.mark.parametrize("class_weight", [None, np.array([1.0, 3.0])])
+def test_weights_equal_repeated_rows_even_in_the_choice_of_alpha(class_weight, rng):
+    y = rng.randint(0, 2, 90)
+    X = rng.randn(90, 2) + y[:, None]
+    weight = rng.randint(0, 4, 90)
+    rows = np.repeat(np.arange(90), weight)
+    factors = None if class_weight is None else class_weight[y]
+    alphas = tuple(10.0 ** np.arange(-6, 4))
+    weighted = fit(
+        X,
+        ClassTargets(y, 2),
+        X[:30],
+        alphas=alphas,
+        sample_weight=weight.astype(float),
+        class_weight=factors,
+    )
+    repeated = fit(
+        X[rows],
+        ClassTargets(y[rows], 2),
+        X[:30],
+        alphas=alphas,
+        class_weight=None if factors is None else factors[rows],
+    )
+    assert weighted.alpha == repeated.alpha
+    np.testing.assert_allclose(weighted.expansion(X), repeated.expansion(X), atol=1e-8)
+
+
+# ---- precision ---------------------------------------------------------------------------------
+
+
+def test_float32_rows_on_a_flat_spectrum_stay_float32_and_exact(rng):
+    X32 = rng.rand(2000, 4).astype(np.float32)
+    X, y = X32.astype(np.float64), rng.randint(0, 3, 2000)
+    Z = X32[:100]
+    single = fit(X32, ClassTargets(y, 3), Z, 50.0).expansion
+    double = fit(X, ClassTargets(y, 3), Z.astype(np.float64), 50.0).expansion
+    assert single.dual_coef.dtype == np.float32
+    Y = reference.one_vs_rest(y)
+    assert objective(X, Y, single, 50.0, 1e-5) == pytest.approx(
+        objective(X, Y, double, 50.0, 1e-5), rel=1e-6
+    )
+    np.testing.assert_allclose(single(X32), double(X), atol=1e-4)
+
+
+def test_float32_rows_on_a_steep_spectrum_are_fitted_in_float64(rng):
+    X32 = rng.rand(2000, 3).astype(np.float32)
+    X, y = X32.astype(np.float64), rng.randint(0, 2, 2000)
+    Z = X32[:200]
+    single = fit(X32, ClassTargets(y, 2), Z, 0.5).expansion
+    double = fit(X, ClassTargets(y, 2), Z.astype(np.float64), 0.5).expansion
+    assert single.landmarks.dtype == np.float32  # float32 rows are float32 numbers
+    assert single.dual_coef.dtype == np.float64
+    np.testing.assert_allclose(single(X32), double(X), rtol=1e-6, atol=1e-8)
+
+
+def test_a_float32_pass_that_fails_its_certificate_is_redone(rng, monkeypatch):
+    X32 = rng.rand(500, 4).astype(np.float32)
+    y = rng.randint(0, 3, 500)
+    monkeypatch.setattr("nysplus._expansion._exact_enough", lambda *_: False)
+    got = fit(X32, ClassTargets(y, 3), X32[:50], 50.0)
+    assert got.expansion.dual_coef.dtype == np.float64
+    assert got.n_kernel_evaluations == 50 * 50 + 2 * 500 * 50
+
+
+# ---- what is counted ---------------------------------------------------------------------------
+
+
+def test_kernel_evaluations_are_counted(rng):
+    X, y = rng.rand(100, 3), rng.randint(0, 2, 100)
+    entries = []
+
+    class Counting(RBF):
+        def evaluate(self, X, Z):
+            entries.append(X.shape[0] * Z.shape[0])
+            return super().evaluate(X, Z)
+
+    for approximation in (StandardMap(), EnsembleMap()):
+        for alphas in ((1.0,), (0.1, 1.0)):
+            entries.clear()
+            got = fit_expansion(
+                Blocks(X, ClassTargets(y, 2)),
+                X[:20],
+                Counting(1.0),
+                approximation,
+                alphas,
+                np.random.RandomState(0),
+            )
+            assert got.n_kernel_evaluations == sum(entries)
+
+
+def test_sparse_landmarks_count_their_three_arrays():
+    Z = sp.csr_matrix(np.eye(5))
+    expansion = KernelExpansion(RBF(1.0), Z, np.ones((5, 1)), np.zeros(1))
+    assert expansion.n_bytes == 5 * 8 + (5 + 6) * Z.indices.itemsize + 5 * 8 + 8

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Matern as GaussianProcessMatern
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+
+from nysplus._blocks import Blocks
+from nysplus.kernels import (
+    KERNELS,
+    RBF,
+    AdditiveChi2,
+    Chi2,
+    Cosine,
+    FunctionKernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Sigmoid,
+    make_kernel,
+)
+
+CASES = [
+    (RBF(gamma=0.7), reference.rbf, {"gamma": 0.7}),
+    (Laplacian(gamma=0.7), reference.laplacian, {"gamma": 0.7}),
+    (Matern(gamma=0.7, nu=0.5), reference.matern, {"gamma": 0.7, "nu": 0.5}),
+    (Matern(gamma=0.7, nu=1.5), reference.matern, {"gamma": 0.7, "nu": 1.5}),
+    (Matern(gamma=0.7, nu=2.5), reference.matern, {"gamma": 0.7, "nu": 2.5}),
+    (
+        Polynomial(gamma=0.7, coef0=0.5, degree=2),
+        reference.polynomial,
+        {"gamma": 0.7, "coef0": 0.5, "degree": 2},
+    ),
+    (Sigmoid(gamma=0.7, coef0=0.5), reference.sigmoid, {"gamma": 0.7, "coef0": 0.5}),
+    (Cosine(), reference.cosine, {}),
+    (Linear(), lambda x, z: float(np.dot(x, z)), {}),
+    (AdditiveChi2(), reference.additive_chi2, {}),
+    (Chi2(gamma=0.7), lambda x, z: np.exp(0.7 * reference.additive_chi2(x, z)), {}),
+    (FunctionKernel(lambda x, z: float(np.abs(x - z).max())), lambda x, z: abs(x - z).max(), {}),
+]
+IDS = [f"{type(kernel).__name__}-{getattr(kernel, 'nu', '')}" for kernel, *_ in CASES]
+POSITIVE = [case for case in CASES if type(case[0]) not in (Sigmoid, AdditiveChi2, FunctionKernel)]
+
+
+@pytest.mark.parametrize(("kernel", "entry", "params"), CASES, ids=IDS)
+def test_matrix_equals_double_loop(kernel, entry, params, rng):
+    X, Z = rng.rand(7, 4), rng.rand(5, 4)
+    np.testing.assert_allclose(kernel(X, Z), reference.matrix(entry, X, Z, **params), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [case[0] for case in POSITIVE], ids=repr)
+def test_symmetric_and_positive_semidefinite(kernel, rng):
+    X = rng.rand(30, 3)
+    K = kernel(X, X)
+    np.testing.assert_allclose(K, K.T, rtol=1e-12)
+    assert np.linalg.eigvalsh(K).min() > -1e-10 * len(X)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.7), Matern(0.7), Laplacian(0.7), Cosine(), Linear()])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
+def test_integers_do_not_overflow_and_float32_stays(kernel, dtype, rng):
+    X, Z = rng.randint(0, 255, (6, 50)).astype(dtype), rng.randint(0, 255, (4, 50)).astype(dtype)
+    K = kernel(X, Z)
+    expected = kernel(X.astype(np.float64), Z.astype(np.float64))
+    assert K.dtype == (np.float32 if dtype == np.float32 else np.float64)
+    np.testing.assert_allclose(K, expected, rtol=1e-4 if dtype == np.float32 else 1e-13, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF(0.7), Matern(0.7), Laplacian(0.7), Polynomial(0.7), Linear()]
+)
+@pytest.mark.parametrize("sparse_Z", [True, False])
+def test_sparse_equals_dense(kernel, sparse_Z, rng):
+    X = sp.random(20, 10, 0.3, format="csr", random_state=0)
+    Z = X[:6] if sparse_Z else X[:6].toarray()
+    np.testing.assert_allclose(kernel(X, Z), kernel(X.toarray(), X[:6].toarray()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [RBF(gamma=1.0), Matern(gamma=1.0, nu=2.5)])
+def test_rows_far_from_the_origin_do_not_cancel(kernel, rng):
+    X, Z = rng.rand(20, 3), rng.rand(5, 3)
+    # Adding 2**20 rounds the rows themselves to 1e-10, so compare at the rounded rows.
+    far_X, far_Z = X + 2.0**20, Z + 2.0**20
+    np.testing.assert_allclose(
+        kernel(far_X, far_Z), kernel(far_X - 2.0**20, far_Z - 2.0**20), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", sorted(set(PAIRWISE_KERNEL_FUNCTIONS)))
+def test_every_name_of_scikit_learn_means_the_same_here(name, rng):
+    assert name in KERNELS
+    X, Z = rng.rand(6, 3), rng.rand(4, 3)
+    kernel = make_kernel(name, gamma=None).resolve(Blocks(X), rng)
+    np.testing.assert_allclose(kernel(X, Z), pairwise_kernels(X, Z, metric=name), rtol=1e-12)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_matern_equals_gaussian_process_matern(nu, rng):
+    X, Z = rng.rand(6, 3), rng.rand(4, 3)
+    gamma = 0.3
+    peer = GaussianProcessMatern(length_scale=(2 * gamma) ** -0.5, nu=nu)
+    np.testing.assert_allclose(Matern(gamma, nu=nu)(X, Z), peer(X, Z), rtol=1e-12)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, np.float32])
+def test_gamma_scale_is_that_of_svc(container, rng):
+    X = container(rng.rand(50, 4) * (rng.rand(50, 4) > 0.4))
+    dense = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    kernel = RBF(gamma="scale").resolve(Blocks(X), rng)
+    assert kernel.gamma == pytest.approx(1 / (4 * dense.var()), rel=1e-12)
+
+
+def test_gamma_scale_counts_rows_by_weight(rng):
+    X = rng.rand(10, 3)
+    weight = rng.randint(0, 4, 10).astype(float)
+    weighted = RBF("scale").resolve(Blocks(X, sample_weight=weight), rng)
+    repeated = RBF("scale").resolve(Blocks(np.repeat(X, weight.astype(int), axis=0)), rng)
+    assert weighted.gamma == pytest.approx(repeated.gamma, rel=1e-12)
+
+
+def test_gamma_median(rng):
+    X = np.array([[0.0], [1.0], [3.0]])  # distances 1, 2, 3
+    assert RBF("median").resolve(Blocks(X), rng).gamma == pytest.approx(1 / 8)
+    assert Laplacian("median").resolve(Blocks(X), rng).gamma == pytest.approx(1 / 2)
+    assert Chi2("median").resolve(Blocks(X), rng).gamma == pytest.approx(1.0)  # 1, 1, 3
+
+
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+@pytest.mark.parametrize("kind", [RBF, Laplacian, Chi2, Matern])
+def test_constant_rows_get_a_usable_gamma(gamma, kind, rng):
+    kernel = kind(gamma=gamma).resolve(Blocks(np.ones((5, 2))), rng)
+    assert np.isfinite(kernel.gamma)
+    assert kernel.gamma > 0
+
+
+def test_resolve_leaves_the_users_object_alone(rng):
+    kernel = RBF("scale")
+    kernel.resolve(Blocks(rng.rand(5, 2)), rng)
+    assert kernel.gamma == "scale"
+
+
+def test_kernels_are_parameters_like_any_other():
+    kernel = Polynomial(gamma=0.5, degree=2)
+    copy = clone(kernel).set_params(degree=4)
+    assert (copy.gamma, copy.degree, kernel.degree) == (0.5, 4, 2)
+    assert repr(kernel) == "Polynomial(degree=2, gamma=0.5)"
+
+
+def test_function_kernel_passes_its_parameters_and_checks_the_shape(rng):
+    X = rng.rand(3, 2)
+    kernel = FunctionKernel(lambda x, z, p: float(x @ z) ** p, params={"p": 2})
+    np.testing.assert_allclose(kernel(X, X), (X @ X.T) ** 2)
+    with pytest.raises(ValueError, match=r"returned shape \(3,\).*must return \(3, 3\)"):
+        FunctionKernel(lambda X, Z: np.ones(3), vectorized=True)(X, X)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (RBF(gamma=-1.0), "gamma=-1.0 is not allowed"),
+        (RBF(gamma=float("nan")), "gamma=nan is not allowed"),
+        (RBF(gamma="wide"), "gamma='wide' is not allowed.*'scale', 'median'"),
+        (Matern(nu=1.0), "nu=1.0 is not available.*0.5, 1.5 and 2.5"),
+        (Polynomial(gamma="median"), "needs a kernel of distances"),
+    ],
+)
+def test_bad_parameters(kernel, message, rng):
+    with pytest.raises(ValueError, match=message):
+        kernel.resolve(Blocks(rng.rand(5, 2)), rng)
+
+
+def test_histogram_kernels_say_what_they_need(rng):
+    with pytest.raises(ValueError, match="non-negative features"):
+        Chi2(1.0)(-np.ones((2, 2)), np.ones((1, 2)))
+    with pytest.raises(TypeError, match="dense rows only"):
+        AdditiveChi2()(sp.eye(3, format="csr"), np.ones((1, 3)))
+
+
+def test_make_kernel():
+    assert isinstance(make_kernel("matern", gamma=2.0), Matern)
+    assert isinstance(make_kernel("linear", gamma=2.0), Linear)  # ignored, as in SVC
+    assert make_kernel(RBF(3.0), gamma="scale").gamma == 3.0
+    with pytest.raises(
+        ValueError, match=r"kernel='gauss' is not known. Allowed are \['additive_chi2'"
+    ):
+        make_kernel("gauss")
+    with pytest.raises(ValueError, match=r"gamma=2\.0 has no effect beside kernel=RBF"):
+        make_kernel(RBF(), gamma=2.0)

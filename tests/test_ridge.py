@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pytest
+import reference
+
+from nysplus._ridge import AUTO_ALPHAS, Moments, RidgePath, largest_within_noise, make_alphas
+
+
+@pytest.fixture
+def rows(rng):
+    """Features, targets and weights with means that raw sums would choke on."""
+    features = rng.randn(50, 6) * 10.0 ** -np.arange(6) + 100.0
+    return features, rng.randn(50, 3) + 5.0, rng.randint(0, 4, 50).astype(float)
+
+
+def test_moments_are_the_literal_ones(rows):
+    features, Y, w = rows
+    moments = Moments.of(features, Y, w)
+    mean, target_mean = np.average(features, 0, w), np.average(Y, 0, w)
+    F, T = features - mean, Y - target_mean
+    np.testing.assert_allclose(moments.feature_mean, mean)
+    np.testing.assert_allclose(moments.target_mean, target_mean)
+    np.testing.assert_allclose(moments.scatter, F.T @ (w[:, None] * F), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(moments.cross, F.T @ (w[:, None] * T), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(moments.target_scatter, (w[:, None] * T**2).sum(0))
+    assert moments.weight == moments.count == w.sum()
+
+
+def test_count_of_small_weights_is_the_number_of_rows(rows):
+    features, Y, _ = rows
+    assert Moments.of(features, Y, np.full(50, 0.02)).count == 50
+
+
+@pytest.mark.parametrize("cuts", [[25], [1, 2, 3], [10, 20, 30, 40], list(range(1, 50))])
+@pytest.mark.parametrize("order", [1, -1])
+def test_moments_add_in_any_order_and_block_size(rows, cuts, order):
+    parts = [np.split(array, cuts) for array in rows]
+    total = reduce(add, [Moments.of(*part) for part in list(zip(*parts, strict=True))[::order]])
+    whole = Moments.of(*rows)
+    for name in ("weight", "count", "feature_mean", "target_mean", "target_scatter"):
+        np.testing.assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12)
+    np.testing.assert_allclose(total.scatter, whole.scatter, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(total.cross, whole.cross, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-3, 1.0, 1e3])
+def test_solution_equals_stacked_least_squares(rows, alpha):
+    features, Y, w = rows
+    W, b = RidgePath.of(Moments.of(features, Y, w)).solve(alpha)
+    expected_W, expected_b = reference.ridge(features, Y, alpha, w)
+    np.testing.assert_allclose(features @ W + b, features @ expected_W + expected_b, atol=1e-6)
+
+
+def test_gradient_vanishes_at_the_solution(rows):
+    features, Y, w = rows
+    W, b = RidgePath.of(Moments.of(features, Y, w)).solve(0.1)
+    residual = w[:, None] * (features @ W + b - Y)
+    np.testing.assert_allclose(residual.sum(0), 0, atol=1e-9)
+    np.testing.assert_allclose((features - features.mean(0)).T @ residual + 0.1 * W, 0, atol=1e-8)
+
+
+def test_doubled_rows_with_doubled_ridge_change_nothing(rows):
+    features, Y, w = rows
+    W, b = RidgePath.of(Moments.of(features, Y, w)).solve(0.1)
+    twice = Moments.of(np.vstack([features] * 2), np.vstack([Y] * 2), np.hstack([w, w]))
+    W2, b2 = RidgePath.of(twice).solve(0.2)
+    np.testing.assert_allclose(W2, W, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(b2, b, rtol=1e-6)
+
+
+def test_infinite_ridge_predicts_the_mean(rows):
+    features, Y, w = rows
+    W, b = RidgePath.of(Moments.of(features, Y, w)).solve(1e15)
+    np.testing.assert_allclose(features @ W + b, np.broadcast_to(np.average(Y, 0, w), Y.shape))
+
+
+def test_no_ridge_on_dependent_features_is_the_smallest_solution(rng):
+    features = rng.randn(30, 2) @ np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 1.0]])
+    Y = rng.randn(30, 1)
+    W, _ = RidgePath.of(Moments.of(features, Y, np.ones(30))).solve(0.0)
+    F = features - features.mean(0)
+    np.testing.assert_allclose(W, np.linalg.pinv(F, rcond=1e-10) @ Y, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1.0])
+def test_residual_and_gcv_are_the_literal_ones(rng, alpha):
+    features, Y = rng.randn(40, 5), rng.randn(40, 2)
+    path = RidgePath.of(Moments.of(features, Y, np.ones(40)))
+    W, b = reference.ridge(features, Y, alpha)
+    rss = ((features @ W + b - Y) ** 2).sum()
+    F = features - features.mean(0)
+    hat = F @ np.linalg.solve(F.T @ F + alpha * np.eye(5), F.T) + 1 / 40
+    assert path.residual(alpha) == pytest.approx(rss, rel=1e-9)
+    expected = 40 * rss / (40 - np.trace(hat)) ** 2
+    assert path.generalized_cross_validation(alpha) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_equals_leaving_one_out(rng, weighted):
+    features, Y = rng.randn(25, 4), rng.randn(25, 2)
+    w = rng.rand(25) if weighted else np.ones(25)  # below one: the whole row is left out
+    path = RidgePath.of(Moments.of(features, Y, w))
+    for alpha, got in zip(
+        (0.01, 1.0), path.leave_one_out(features, Y, w, (0.01, 1.0)), strict=True
+    ):
+        np.testing.assert_allclose(got, reference.leave_one_out(features, Y, alpha, w), atol=1e-9)
+
+
+def test_leaving_out_one_of_three_equal_rows(rng):
+    features, Y = rng.randn(20, 3), rng.randn(20, 1)
+    w = np.ones(20)
+    w[0] = 3.0
+    repeated = np.r_[0, 0, np.arange(20)]
+    weighted = RidgePath.of(Moments.of(features, Y, w))
+    expanded = RidgePath.of(Moments.of(features[repeated], Y[repeated], np.ones(22)))
+    (got,) = weighted.leave_one_out(features, Y, np.ones(20), (0.1,))
+    (expected,) = expanded.leave_one_out(features[repeated], Y[repeated], np.ones(22), (0.1,))
+    np.testing.assert_allclose(got[0], expected[0], atol=1e-10)
+    np.testing.assert_allclose(
+        expected[0], reference.leave_one_out(features[repeated], Y[repeated], 0.1)[0], atol=1e-10
+    )
+
+
+def test_the_largest_ridge_within_noise_wins():
+    alphas = (0.1, 1.0, 10.0, 100.0)
+    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 1000) == 10.0
+    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 10**8) == 1.0
+    assert largest_within_noise(alphas, np.ones(4), 10) == 100.0
+
+
+def test_make_alphas():
+    assert make_alphas("auto") == AUTO_ALPHAS
+    assert make_alphas(0.5) == (0.5,)
+    assert make_alphas(np.float32(2)) == (2.0,)
+    assert make_alphas([1, 0.1, 1]) == (0.1, 1.0)
+    for bad in ("best", -1.0, float("nan"), float("inf"), [], [1.0, -1.0], ["a"], None):
+        with pytest.raises(ValueError, match="alpha="):
+            make_alphas(bad)
