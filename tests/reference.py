@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.spatial.distance import cdist
 
 EPS = np.finfo(np.float64).eps
 
@@ -47,8 +49,8 @@ def matrix(kernel, X, Z, **params):
 
 
 def rbf_matrix(X, Z, gamma):
-    """The RBF matrix from explicit differences: no cancellation, N n d memory."""
-    return np.exp(-gamma * ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))
+    """The RBF matrix from explicit differences: no cancellation."""
+    return np.exp(-gamma * cdist(X, Z, "sqeuclidean"))
 
 
 # ---- Nyström maps ------------------------------------------------------------------------------
@@ -80,14 +82,15 @@ def ensemble_whitening(B, n_experts):
 
 
 def ridge(features, Y, alpha, weight=None):
-    """min Σ w‖φW + b − y‖² + α‖W‖² by stacking the penalty under the centred rows."""
+    """min Σ w‖φW + b − y‖² + α‖W‖², α > 0, by QR of the centred rows over the penalty."""
     weight = np.ones(len(features)) if weight is None else weight
     mean, target_mean = np.average(features, 0, weight), np.average(Y, 0, weight)
     root = np.sqrt(weight)[:, None]
     k = features.shape[1]
     rows = np.vstack([root * (features - mean), np.sqrt(alpha) * np.eye(k)])
     targets = np.vstack([root * (Y - target_mean), np.zeros((k, Y.shape[1]))])
-    W = np.linalg.lstsq(rows, targets, rcond=None)[0]
+    Q, R = np.linalg.qr(rows)
+    W = solve_triangular(R, Q.T @ targets)
     return W, target_mean - mean @ W
 
 

@@ -1,0 +1,309 @@
+"""The command ``nysplus``: reproduce the paper, draw its figures, manage its datasets."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Table
+except ModuleNotFoundError as error:  # pragma: no cover - both are there in the tests
+    raise SystemExit(
+        f"The command nysplus needs {error.name}, which is not installed: "
+        'pip install "nysplus[cli,plot]"'
+    ) from error
+
+from nysplus.experiments import datasets
+from nysplus.experiments.results import Key, Result, ResultsError, read_results
+from nysplus.experiments.runner import (
+    PROFILES,
+    RESULTS_FILE,
+    Experiment,
+    ExperimentError,
+    Plan,
+    Step,
+    load_experiment,
+    load_profile,
+    plan,
+    read_notes,
+    run,
+)
+
+app = typer.Typer(
+    help="Nyström kernel machines: reproduce the paper's figures on real data.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+datasets_app = typer.Typer(help="List the datasets, fetch them, or convert publishers' files.")
+app.add_typer(datasets_app, name="datasets", invoke_without_command=True)
+
+Folder = Annotated[Path, typer.Argument(help="Folder with a results.csv.")]
+
+
+def _fail(message: str) -> typer.Exit:
+    typer.echo(f"Error: {message}", err=True)
+    return typer.Exit(2)
+
+
+# -- reproduce -----------------------------------------------------------------------------------
+
+
+@app.command()
+def reproduce(
+    profile: Annotated[
+        str | None, typer.Option(help=f"{', '.join(PROFILES)}; smoke by default.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Your own experiment, a TOML file.")] = None,
+    only: Annotated[str | None, typer.Option(help="Figures, e.g. 2 or 2,3.")] = None,
+    names: Annotated[
+        str | None, typer.Option("--datasets", help="Datasets, e.g. usps,letter.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Output folder; nysplus-results/PROFILE by default.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would run, and how long.")
+    ] = False,
+) -> None:
+    """Fit what is missing, draw the figures and write the report.
+
+    Rows that are in OUT/results.csv already are not fitted again, so that the same command
+    continues a run that was stopped or killed.
+    """
+    if profile and config:
+        raise _fail("--profile and --config exclude each other. Give one of them.")
+    label = config.stem if config else profile or "smoke"
+    figures = _figures(only)
+    try:
+        experiment = load_experiment(config) if config else load_profile(label)
+        experiment = experiment.narrow(figures, _names(names))
+    except ExperimentError as error:
+        raise _fail(str(error)) from error
+    todo = plan(experiment)
+    _print_plan(todo, label)
+    if dry_run:
+        return
+    if not todo.tasks:
+        raise _fail("Nothing can be run here. The lines above say what is missing.")
+    _require_plots()
+    folder = out or Path("nysplus-results") / label
+    results = _run(experiment, todo, folder)
+    drawn = _draw(results, folder, figures)
+    _write(results, drawn, folder)
+    failed = sum(not row.ok for row in results)
+    if failed:
+        typer.echo(
+            f"{failed} rows failed; the column error of {folder / RESULTS_FILE} says why. The "
+            "same command tries them again.",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+def _figures(only: str | None) -> set[int] | None:
+    if only is None:
+        return None
+    parts = [part.strip() for part in only.split(",")]
+    if not all(part in {"1", "2", "3", "4", "5"} for part in parts):
+        raise _fail(f"--only {only} is not a figure. Give some of 1, 2, 3, 4, 5, e.g. --only 2,3.")
+    return {int(part) for part in parts}
+
+
+def _names(names: str | None) -> list[str] | None:
+    if names is None:
+        return None
+    parts = [part.strip() for part in names.split(",")]
+    for part in parts:
+        if part not in datasets.DATASETS:
+            raise _fail(f"Unknown dataset {part!r}. Known names: {', '.join(datasets.DATASETS)}.")
+    return parts
+
+
+def _require_plots() -> None:
+    """Fail before hours of fitting, not after them."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise _fail('Figures need matplotlib, which is not installed: pip install "nysplus[plot]"')
+
+
+def _print_plan(todo: Plan, label: str) -> None:
+    for note in todo.notes:
+        typer.echo(note)
+    per_dataset: dict[str, int] = {}
+    for task in todo.tasks:
+        per_dataset[task.dataset] = per_dataset.get(task.dataset, 0) + 1
+    rows = ", ".join(f"{name} {count}" for name, count in per_dataset.items())
+    typer.echo(
+        f"{label}: {len(todo.tasks)} rows ({rows or 'none'}), about "
+        f"{_duration(todo.seconds)} of fitting on two cores."
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _run(experiment: Experiment, todo: Plan, folder: Path) -> list[Result]:
+    try:
+        with _progress_bar() as show:
+            return run(experiment, folder, show)
+    except KeyboardInterrupt:
+        done = {row.key for row in read_results(folder / RESULTS_FILE) if row.ok}
+        typer.echo(
+            f"Stopped with {len(done & set(todo.tasks))} of {len(todo.tasks)} rows. Continue with: "
+            f"{shlex.join(['nysplus', *sys.argv[1:]])}",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+    except ResultsError as error:
+        raise _fail(str(error)) from error
+
+
+class _Bar:
+    """A live line: what is fitted, how much is done, how long it will take."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=1.0, rows="", left="")
+
+    def __call__(self, step: Step) -> None:
+        failed = f", {step.failed} failed" if step.failed else ""
+        self._progress.update(
+            self._task,
+            completed=step.fraction,
+            description=_title(step.task) if step.task else "done",
+            rows=f"{step.done}/{step.total} rows{failed}",
+            left=f"about {_duration(step.seconds_left)} left" if step.task else "",
+        )
+
+
+def _title(task: Key) -> str:
+    n_initial = f", n₀ = {task.n_initial}" if task.n_initial else ""
+    return f"{task.dataset} {task.method} n = {task.n}{n_initial}, trial {task.trial}"
+
+
+@contextmanager
+def _progress_bar() -> Iterator[_Bar]:
+    """Show a bar on a terminal and nothing in a pipe."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[rows]}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        yield _Bar(progress)
+
+
+# -- figures and report --------------------------------------------------------------------------
+
+
+def _read(folder: Path) -> list[Result]:
+    path = folder / RESULTS_FILE
+    if not path.is_file():
+        raise _fail(f"{path} does not exist. Run `nysplus reproduce --out {folder}` first.")
+    try:
+        return read_results(path)
+    except ResultsError as error:
+        raise _fail(str(error)) from error
+
+
+def _draw(results: list[Result], folder: Path, only: set[int] | None) -> list[Path]:
+    from nysplus.experiments.figures import draw_all
+
+    paths = draw_all(results, folder, only)
+    for path in paths:
+        typer.echo(path)
+    return paths
+
+
+def _write(results: list[Result], drawn: list[Path], folder: Path) -> None:
+    from nysplus.experiments.report import write_report
+
+    typer.echo(write_report(results, drawn, folder, read_notes(folder)))
+
+
+@app.command()
+def figures(
+    folder: Folder, only: Annotated[str | None, typer.Option(help="e.g. 2,3")] = None
+) -> None:
+    """Draw the paper's figures from a folder of results, without fitting."""
+    _require_plots()
+    _draw(_read(folder), folder, _figures(only))
+
+
+@app.command()
+def report(folder: Folder) -> None:
+    """Write the HTML page from a folder of results and figures, without fitting."""
+    _write(_read(folder), sorted(folder.glob("figure[1-5].png")), folder)
+
+
+# -- datasets ------------------------------------------------------------------------------------
+
+
+@datasets_app.callback(invoke_without_command=True)
+def list_datasets(context: typer.Context) -> None:
+    """List the datasets: size, gamma, licence, and where they are on this machine."""
+    if context.invoked_subcommand is not None:
+        return
+    table = Table("name", "title", "train", "test", "d", "classes", "gamma", "where", "licence")
+    for presence in datasets.describe():
+        row = presence.dataset
+        counts = (*row.counts, row.n_features, row.n_classes, row.gamma)
+        where = presence.where or "absent"
+        table.add_row(row.name, row.title, *map(str, counts), where, row.licence)
+    # A pipe has no width to fit into: cells must not be cut there.
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console.print(table)
+
+
+@datasets_app.command()
+def prepare(
+    folder: Annotated[Path, typer.Argument(help="Folder with publishers' files.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write; the cache by default.")] = None,
+) -> None:
+    """Convert publishers' files to the .npz files that are loaded."""
+    try:
+        for path in datasets.prepare(folder, out):
+            typer.echo(path)
+    except (datasets.DatasetError, datasets.DatasetNotFound) as error:
+        raise _fail(str(error)) from error
+
+
+@datasets_app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="Datasets to download.")],
+) -> None:
+    """Download datasets from their publishers into the cache."""
+    for name in _names(",".join(names)) or ():
+        console = Console(stderr=True)
+        with Progress(console=console, disable=not console.is_terminal) as progress:
+            bar = progress.add_task(name, total=None)
+            try:
+                path = datasets.fetch(
+                    name,
+                    lambda done, total, bar=bar: progress.update(  # type: ignore[misc]
+                        bar, completed=done, total=total
+                    ),
+                )
+            except (datasets.DatasetError, datasets.DatasetNotFound) as error:
+                raise _fail(str(error)) from error
+        typer.echo(path)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,1 @@
+"""Reproduction of the paper: datasets, methods, runs, figures and report."""
