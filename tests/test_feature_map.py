@@ -112,9 +112,14 @@ def test_same_inner_products_as_scikit_learn(kernel, rng):
 
 
 def test_float32_is_refused_where_the_spectrum_is_steep(rng):
-    Z = rng.rand(50, 2)
-    assert not StandardMap().build(RBF(0.01), Z, rng).allows_float32
-    assert StandardMap().build(RBF(500.0), Z, rng).allows_float32
+    assert not StandardMap().build(RBF(0.01), rng.rand(50, 2), rng).allows_float32
+    assert StandardMap().build(RBF(1.0), rng.rand(50, 20), rng).allows_float32
+
+
+def test_float32_is_refused_where_the_kernel_is_narrow(rng):
+    Z = 100 * rng.randn(50, 20)  # K = I: no spectrum could be flatter
+    assert not StandardMap().build(RBF(1.0), Z, rng).allows_float32
+    assert StandardMap().build(RBF(1e-5), Z, rng).allows_float32
 
 
 def test_names_and_errors():

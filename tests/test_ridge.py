@@ -130,6 +130,7 @@ def test_the_largest_ridge_within_noise_wins():
     assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 1000) == 10.0
     assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 10**8) == 1.0
     assert largest_within_noise(alphas, np.ones(4), 10) == 100.0
+    assert largest_within_noise(alphas, np.full(4, 1 + 1e-15), 10) == 100.0  # rounded sums
 
 
 def test_make_alphas():

@@ -169,7 +169,7 @@ def largest_within_noise(alphas: tuple[float, ...], accuracies: Float, count: fl
     More ridge is the safer of two equals: landmarks that were chosen with the labels make
     leave-one-out slightly optimistic.
     """
-    best = float(accuracies.max())
+    best = min(1.0, float(accuracies.max()))  # sums of weights may round to just above
     slack = 0.25 * np.sqrt(best * (1.0 - best) / count)
     return max(a for a, got in zip(alphas, accuracies, strict=True) if got >= best - slack)
 
