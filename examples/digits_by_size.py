@@ -78,7 +78,7 @@ def print_table(results: dict[tuple[str, int], list[tuple]], trials: int, consol
                 selection,
                 str(n),
                 f"{statistics.mean(accuracy):.1f} ± {statistics.stdev(accuracy):.1f}",
-                f"{size[0] / 1000:.0f}",
+                f"{size[0] / 1024:.0f}",
                 f"{1000 * statistics.median(fit):.0f}",
                 f"{1000 * statistics.median(predict):.1f}",
             )
@@ -94,7 +94,7 @@ def draw(results: dict[tuple[str, int], list[tuple]], trials: int, path: Path) -
     axes = figure.add_subplot()
     for selection, (colour, marker, style) in SELECTIONS.items():
         runs = [results[selection, n] for n in SIZES]
-        size = [run[0][1] / 1000 for run in runs]
+        size = [run[0][1] / 1024 for run in runs]
         mean = [statistics.mean(r[0] for r in run) for run in runs]
         spread = [statistics.stdev(r[0] for r in run) for run in runs]
         axes.plot(size, mean, color=colour, marker=marker, linestyle=style, label=selection)

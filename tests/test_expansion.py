@@ -180,6 +180,27 @@ def test_a_float32_pass_that_fails_its_certificate_is_redone(rng, monkeypatch):
     assert got.n_kernel_evaluations == 50 * 50 + 2 * 500 * 50
 
 
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_random_problems_reach_the_reference_objective(seed, dtype):
+    """Sizes, widths over eight decades, ridges over ten, repeated rows, both precisions."""
+    rng = np.random.RandomState(seed)
+    N, n, d = rng.randint(50, 400), rng.randint(2, 40), rng.randint(1, 30)
+    gamma, alpha = 10.0 ** rng.uniform(-5, 3), 10.0 ** rng.uniform(-8, 2)
+    X = (rng.rand(N, d) * 10.0 ** rng.uniform(-1, 1)).astype(dtype)
+    X[: N // 4] = X[N // 4 : 2 * (N // 4)] if seed % 2 else X[: N // 4]
+    y = rng.randint(0, 3, N)
+    Z = X[rng.permutation(N)[:n]]
+    fitted = fit(X, ClassTargets(y, 3), Z, gamma, (alpha,)).expansion
+    X64, Z64, Y = X.astype(np.float64), Z.astype(np.float64), reference.one_vs_rest(y)
+    features = reference.rbf_matrix(X64, Z64, gamma) @ reference.whitening(
+        reference.rbf_matrix(Z64, Z64, gamma)
+    )
+    W, b = reference.ridge(features, Y, alpha)
+    best = reference.objective(features, Y, W, b, alpha)
+    assert objective(X64, Y, fitted, gamma, alpha) == pytest.approx(best, rel=1e-6)
+
+
 # ---- what is counted ---------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -150,16 +150,6 @@ class Blocks:
     def take(self, rows: npt.NDArray[np.intp]) -> Any:
         """Return the features of some rows as floats."""
         return self.X[rows].astype(self.dtype, copy=False)
-
-    def subset(self, rows: npt.NDArray[np.intp]) -> Blocks:
-        """Return the blocks of some rows only, without targets."""
-        return replace(
-            self,
-            X=self.X[rows],
-            targets=None,
-            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
-            class_weight=None if self.class_weight is None else self.class_weight[rows],
-        )
 
     def each(self, row_bytes: int, stage: str) -> Iterator[Block]:
         """Yield the rows block by block, in order, and report progress under the name `stage`."""

@@ -117,7 +117,7 @@ def test_figure1_without_fixed_n_initial_shows_the_equal_one():
 def test_panels_only_for_datasets_with_the_methods():
     pytest.importorskip("matplotlib")
     results = made_up(("letter",)) + only(made_up(("digits",)), "Nys", "Nys+", "KNys")
-    assert len(figures.figure2(results).axes) == 2
+    assert len(figures.figure2(results).axes) == 1
     assert len(figures.figure4(results).axes) == 1
     assert len(figures.figure5(results).axes) == 1
     assert figures.figure5(only(results, "Nys", "KNys")) is None

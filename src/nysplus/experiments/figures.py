@@ -101,21 +101,21 @@ def figure1(results: Sequence[Result]) -> Any:
     """Draw accuracy against landmarks for several ``n_0``, as a matplotlib figure or None."""
     runs = Runs(results)
     lines = {name: _figure1_lines(runs, name) for name in runs.datasets}
-    return _draw(runs, lines, _LANDMARKS, needed={"Nys+"})
+    return _draw(runs, lines, _LANDMARKS, needed={"Fourier"})
 
 
 def figure2(results: Sequence[Result]) -> Any:
     """Draw accuracy against model size for all variants, as a matplotlib figure or None."""
     runs = Runs(results)
     lines = dict.fromkeys(runs.datasets, (*_UNSUPERVISED, _KNYS, *_SUPERVISED))
-    return _draw(runs, lines, _SIZE, needed={"Nys+", "ENys+", "RNys+"})
+    return _draw(runs, lines, _SIZE, needed={"ENys+", "RNys+"})
 
 
 def figure3(results: Sequence[Result]) -> Any:
     """Draw accuracy against training time for all variants, as a matplotlib figure or None."""
     runs = Runs(results)
     lines = dict.fromkeys(runs.datasets, (*_UNSUPERVISED, *_SUPERVISED))
-    return _draw(runs, lines, _TIME, needed={"Nys+", "ENys+", "RNys+"})
+    return _draw(runs, lines, _TIME, needed={"ENys+", "RNys+"})
 
 
 def figure4(results: Sequence[Result]) -> Any:
@@ -210,10 +210,10 @@ def _new_figure(n_panels: int) -> tuple[Any, list[Any]]:
         raise ImportError(
             'Figures need matplotlib, which is not installed. Run pip install "nysplus[plot]".'
         ) from error
-    columns = min(3, n_panels)
+    columns = 2 if n_panels == 4 else min(3, n_panels)
     rows = math.ceil(n_panels / columns)
     # Two panels or less would leave too little width for the legend below them.
-    width = {1: 5.6, 2: 8.4, 3: 11.0}[columns]
+    width = 10.0 if n_panels == 4 else {1: 5.6, 2: 8.4, 3: 11.0}[columns]
     layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)  # inches
     figure = Figure(figsize=(width, 3.2 * rows + 0.9), layout=layout)
     FigureCanvasAgg(figure)
@@ -239,10 +239,11 @@ def _draw(
     handles: dict[str, Any] = {}
     for ax, (name, own) in zip(axes, chosen.items(), strict=True):
         handles |= _panel(ax, runs, name, own, axis)
+    columns = axes[0].get_gridspec().ncols
     for i, ax in enumerate(axes):
-        if i + 3 >= len(axes):  # the lowest panel of its column
+        if i + columns >= len(axes):  # the lowest panel of its column
             ax.set_xlabel(axis.label, fontsize=11)
-        if i % 3 == 0:
+        if i % columns == 0:
             ax.set_ylabel("test accuracy (%)", fontsize=11)
     order = dict.fromkeys(line.label for own in chosen.values() for line in own)
     _legend(figure, {label: handles[label] for label in order if label in handles})
