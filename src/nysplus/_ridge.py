@@ -115,6 +115,8 @@ class RidgePath:
     @classmethod
     def of(cls, moments: Moments) -> RidgePath:
         """Factorise. O(k³)."""
+        if moments.scatter.size == 0:  # no features at all, which not every LAPACK takes
+            return cls(moments, np.zeros(0), np.zeros((0, 0)), moments.cross)
         values, vectors = eigh(moments.scatter, check_finite=False)
         return cls(moments, np.maximum(values, 0.0), vectors, vectors.T @ moments.cross)
 
