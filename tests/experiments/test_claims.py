@@ -224,10 +224,20 @@ def test_the_best_rival_is_compared():
         *rows("letter", "Nys", 10, [88.0, 88.4]),
         *rows("letter", "ENys", 10, [91.0, 91.4]),
     ]
-    others = (PLAIN, Curve("ENys"), Curve("RNys"))
+    others = (PLAIN, Curve("ENys"))
     found = measure.lead_over_best(Runs(results), "letter", Curve("KNys"), others, At())
     assert found.total.mean == pytest.approx(-1.1)
     assert "ENys" in found.text
+
+
+def test_nobody_is_the_best_of_methods_that_were_not_run():
+    results = [*rows("letter", "KNys", 10, [90.0, 90.2]), *rows("letter", "Nys", 10, [88.0, 88.4])]
+    best, missing = Curve("KNys"), Curve("RNys")
+    with pytest.raises(NotTestable, match="no results of RNys"):
+        measure.lead_over_best(Runs(results), "letter", best, (PLAIN, missing), At())
+    results += rows("letter", "RNys", 20, [99.0, 99.0])
+    with pytest.raises(NotTestable, match="not run with all methods"):
+        measure.lead_over_best(Runs(results), "letter", best, (PLAIN, missing), At())
 
 
 def test_growth_compares_the_ends_of_the_range():

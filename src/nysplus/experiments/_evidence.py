@@ -145,17 +145,16 @@ def first_stage_gain(runs: Runs, dataset: str) -> Evidence:
 def lead_over_best(
     runs: Runs, dataset: str, best: Curve, others: Sequence[Curve], at: At
 ) -> Evidence:
-    """Measure ``best`` minus whichever of the ``others`` has the highest mean at each size."""
-    present = [curve for curve in others if runs.curve(dataset, curve)]
-    require(runs, dataset, best, *(present or others))
-    by_rival = {curve: runs.differences(dataset, best, curve) for curve in present}
+    """Measure ``best`` minus whichever of the ``others`` has the highest mean at each size.
+
+    Only sizes at which all of them were run count: who is missing may be the best.
+    """
+    require(runs, dataset, best, *others)
+    by_rival = {curve: runs.differences(dataset, best, curve) for curve in others}
     gaps: dict[int, Series] = {}
     rivals: dict[int, Curve] = {}
-    for n in sorted({n for found in by_rival.values() for n in found}):
-        rival = min(
-            (curve for curve in present if n in by_rival[curve]),
-            key=lambda curve: estimate(by_rival[curve][n].values()).mean,
-        )
+    for n in sorted(set.intersection(*(set(found) for found in by_rival.values()))):
+        rival = min(others, key=lambda curve: estimate(by_rival[curve][n].values()).mean)
         gaps[n], rivals[n] = by_rival[rival][n], rival
     chosen = at.choose(gaps, runs.sizes(dataset, best)) if gaps else []
     if not chosen or not average(gaps[n] for n in chosen):

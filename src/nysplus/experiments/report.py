@@ -112,7 +112,8 @@ def _introduction(results: list[Result], command: str) -> str:
         "was measured. This page was made by</p>"
         f"<pre>{text(command)}</pre>"
         "<p>From finished results, <code>nysplus figures DIR</code> and <code>nysplus report "
-        "DIR</code> write figures and page again without fitting.</p>"
+        "DIR</code> write figures and page again without fitting. Rows that other experiment files "
+        "(<code>--config</code>) added to the same folder are shown as well.</p>"
     )
 
 
