@@ -137,6 +137,13 @@ def test_constant_rows_get_a_usable_gamma(gamma, kind, rng):
     assert kernel.gamma > 0
 
 
+@pytest.mark.parametrize("kind", [RBF, Matern, Laplacian, Polynomial, Sigmoid, Chi2])
+def test_width_follows_the_data_by_default_and_says_so_without_data(kind):
+    assert kind().gamma == "scale"
+    with pytest.raises(ValueError, match="gamma='scale' depends on the data"):
+        kind()(np.ones((2, 2)), np.ones((1, 2)))
+
+
 def test_resolve_leaves_the_users_object_alone(rng):
     kernel = RBF("scale")
     kernel.resolve(Blocks(rng.rand(5, 2)), rng)

@@ -89,7 +89,18 @@ class _Width(Kernel):
         None as in scikit-learn's kernel functions.
     """
 
-    gamma: float | str | None = None
+    gamma: float | str | None = "scale"
+
+    @property
+    def width(self) -> float:
+        """``gamma`` as the number that it must be when the kernel is evaluated."""
+        gamma: Any = self.gamma
+        if isinstance(gamma, Real):
+            return float(gamma)
+        raise ValueError(
+            f"gamma={gamma!r} depends on the data, which {type(self).__name__} has not seen. Pass "
+            "a number; inside an estimator, fit finds it."
+        )
 
     def resolve(self, blocks: Blocks, rng: np.random.RandomState) -> Kernel:
         """Return this kernel with ``gamma`` as a number."""
@@ -161,7 +172,7 @@ class RBF(_Radial):
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         K = squared_distances(X, Z)
-        K *= -self.gamma  # type: ignore[operator]
+        K *= -self.width
         return np.exp(K, out=K)
 
 
@@ -191,7 +202,7 @@ class Matern(_Radial):
         """Return the kernel matrix."""
         # √(2ν) r, where r² = 2γ‖x − z‖²
         D = squared_distances(X, Z)
-        D *= 4.0 * self.nu * self.gamma  # type: ignore[operator]
+        D *= 4.0 * self.nu * self.width
         s = np.sqrt(D, out=D)
         K = np.exp(-s)
         if self.nu == 1.5:
@@ -214,7 +225,7 @@ class Laplacian(_Width):
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
-        K: Float = pairwise.laplacian_kernel(X, Z, gamma=self.gamma)
+        K: Float = pairwise.laplacian_kernel(X, Z, gamma=self.width)
         return K.astype(X.dtype, copy=False)
 
     def _scale(self, blocks: Blocks, rng: np.random.RandomState) -> float:
@@ -244,7 +255,7 @@ class Polynomial(_Width):
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         K: Float = pairwise.polynomial_kernel(
-            X, Z, gamma=self.gamma, coef0=self.coef0, degree=self.degree
+            X, Z, gamma=self.width, coef0=self.coef0, degree=self.degree
         )
         return K
 
@@ -267,7 +278,7 @@ class Sigmoid(_Width):
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
-        K: Float = pairwise.sigmoid_kernel(X, Z, gamma=self.gamma, coef0=self.coef0)
+        K: Float = pairwise.sigmoid_kernel(X, Z, gamma=self.width, coef0=self.coef0)
         return K
 
 
@@ -317,7 +328,7 @@ class Chi2(_Width):
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         _require_histograms(X, self)
-        K: Float = pairwise.chi2_kernel(X, Z, gamma=self.gamma)
+        K: Float = pairwise.chi2_kernel(X, Z, gamma=self.width)
         return K
 
     def _default(self, blocks: Blocks) -> float:
@@ -419,7 +430,8 @@ def make_kernel(
         Of a named kernel; the ones it does not have are ignored, as in scikit-learn's ``SVC``.
         An object or a function has its own, so beside it they must stand at their defaults.
     """
-    params = {name: value for name, value in params.items() if value is not None}
+    # None leaves a parameter at the kernel's own default; only gamma has a None of its own.
+    params = {k: v for k, v in params.items() if v is not None or k == "gamma"}
     if isinstance(kernel, str):
         if kernel in KERNELS:
             kind = KERNELS[kernel]
@@ -427,7 +439,7 @@ def make_kernel(
             return kind(**{name: value for name, value in params.items() if name in known})
     elif isinstance(kernel, Kernel) or callable(kernel):
         for name, value in params.items():
-            if not (isinstance(value, str) and value == "scale"):
+            if value is not None and not (isinstance(value, str) and value == "scale"):
                 raise ValueError(
                     f"{name}={value!r} has no effect beside kernel={kernel!r}. Set it on the "
                     "kernel itself."
