@@ -15,6 +15,7 @@ SOURCE = Path(nysplus.__file__).parent
 
 # Each module may import from itself and from what stands before it.
 ORDER = [
+    "_checks",
     "_progress",
     "_targets",
     "_blocks",

@@ -164,7 +164,7 @@ class Blocks:
         parts = map(part, self.each(row_bytes, stage))
         total = next(parts)
         for addend in parts:
-            total = total + addend  # type: ignore[operator]
+            total = total + addend  # type: ignore[operator]  # moments and arrays both add
         return total
 
     def map(self, rows_to_rows: Callable[[Block], Float], row_bytes: int, stage: str) -> Float:

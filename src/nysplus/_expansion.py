@@ -109,8 +109,8 @@ def _exact_enough(
 
     A relative error δ of the features moves the solution by about ``δ‖W‖ / (s_min + α)`` and
     the objective J, which is flat at its minimum, by its square times the curvature:
-    ``δ²‖W‖² / (s_min + α)``. Measured gaps are up to 130 times that, hence the factor 100 on
-    top of the requirement. Scores are off by about ``ε‖A‖`` in float32.
+    ``δ²‖W‖² / (s_min + α)``. That is an order of magnitude, so a hundred times as much must
+    stay within the tolerance. Scores are off by about ``ε‖A‖`` in float32.
     """
     penalty = float((W**2).sum())
     objective = path.residual(alpha) + alpha * penalty

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,13 @@ from scipy.linalg import eigh
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import randomized_range_finder
 
+from nysplus._checks import check_count
 from nysplus._targets import Float
 from nysplus.kernels import Kernel
 
 # Enough pairs to meet the largest rounding error of a kernel entry, for next to no time.
 NOISE_LANDMARKS = 256
-# Beyond this error of the features a float32 pass hardly ever passes its certificate.
+# Beyond this error of the features a float32 pass is not worth trying (docs/numerics.md).
 MAX_NOISE = 1.2e-5
 
 
@@ -127,16 +127,6 @@ def _whiten(vectors: Float, values: Float, rank: int, n: int) -> tuple[Float, Fl
     floor = n * np.finfo(np.float64).eps * sizes.max(initial=0.0)
     kept = order[sizes[order] > floor]
     return vectors[:, kept] / np.sqrt(sizes[kept]), sizes[kept]
-
-
-def check_count(name: str, value: Any, at_least: int = 1, optional: bool = False) -> None:
-    """Raise unless `value` is an integer of at least `at_least`, or None where that may be."""
-    if value is None and optional:
-        return
-    is_integer = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not is_integer or value < at_least:
-        allowed = f"an integer of at least {at_least}" + (" or None" if optional else "")
-        raise ValueError(f"{name}={value!r} must be {allowed}.")
 
 
 def _check_rank(rank: int | None, n: int) -> None:

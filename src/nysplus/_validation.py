@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from nysplus._blocks import Blocks, float_dtype
-from nysplus._feature_map import Approximation, check_count, make_approximation
+from nysplus._checks import check_count
+from nysplus._feature_map import Approximation, make_approximation
 from nysplus._ridge import make_alphas
 from nysplus._targets import ClassTargets, DiscreteTargets, Float, IndicatorTargets
 from nysplus.kernels import Kernel

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 import nysplus
 from nysplus import cli
-from nysplus.experiments.results import COLUMNS
+from nysplus.experiments.methods import METHODS
+from nysplus.experiments.results import COLUMNS, read_results
 from nysplus.experiments.runner import parse_experiment, run
 
 EXPERIMENT = """
@@ -131,6 +132,17 @@ def test_failed_rows_give_exit_code_1(
     code, output = invoke("reproduce", "--config", config, "--out", tmp_path / "out")
     assert code == 1
     assert "rows failed; the column error of" in output
+
+
+def test_the_smoke_profile_runs_to_its_report(tmp_path: Path) -> None:
+    """All methods, all figures, on data that come with scikit-learn."""
+    code, output = invoke("reproduce", "--profile", "smoke", "--out", tmp_path)
+    assert code == 0, output
+    rows = read_results(tmp_path / "results.csv")
+    assert {row.method for row in rows} == set(METHODS)
+    assert all(row.ok for row in rows)
+    assert len(list(tmp_path.glob("figure[1-5].png"))) == 5
+    assert (tmp_path / "report.html").stat().st_size > 100_000
 
 
 def test_a_dry_run_says_what_and_how_long(tmp_path: Path) -> None:

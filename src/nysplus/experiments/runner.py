@@ -271,7 +271,7 @@ def _fit(task: Key, trial: Trial | None) -> tuple[Result, Trial | None]:
             split = datasets.load(task.dataset, task.trial, download=False)
             trial = Trial(split, task.trial)
         return _measured(row, task, trial), trial
-    except Exception as error:
+    except Exception as error:  # any failure is a row of its own, not the end of the run
         message = " ".join(f"{type(error).__name__}: {error}".split())
         return replace(row, status="error", error=message), trial
 

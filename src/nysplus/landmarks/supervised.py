@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._blocks import Block
+from nysplus._checks import check_count
 from nysplus._expansion import ExpansionFit, fit_expansion
-from nysplus._feature_map import Approximation, check_count, make_approximation
+from nysplus._feature_map import Approximation, make_approximation
 from nysplus._targets import DiscreteTargets, Float
 from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
 from nysplus.landmarks.unsupervised import KMeans, centroids

@@ -12,7 +12,8 @@ from sklearn import cluster
 from sklearn.exceptions import ConvergenceWarning
 
 from nysplus._blocks import Blocks
-from nysplus._feature_map import Approximation, check_count
+from nysplus._checks import check_count
+from nysplus._feature_map import Approximation
 from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
 
 # k-means++ draws its starts one after the other; beyond this many a random start is as good.
@@ -75,6 +76,7 @@ def centroids(
         random_state=rng,
     )
     with warnings.catch_warnings():
+        # said when rows repeat each other, which is fine here (see above)
         warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans.fit(blocks.take(rows), sample_weight=blocks.counts(rows))
     points = kmeans.cluster_centers_.astype(blocks.dtype, copy=False)
