@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
@@ -142,3 +145,155 @@ def algorithm_1(X, y, gamma, alpha, first_rows, n_final):
         own = y == c
         negative_margins[own] = -(features[own] @ W + b)[:, 0]
     return set(np.argsort(-negative_margins, kind="stable")[:n_final].tolist())
+
+
+# ---- random problems: tests/test_solvers.py, benchmarks/sweep.py -------------------------------
+
+
+def _matern_matrix(X, Z, gamma):
+    s = np.sqrt(6 * gamma) * cdist(X, Z)
+    return (1 + s) * np.exp(-s)
+
+
+def _cosine_matrix(X, Z, gamma):
+    return 1 - cdist(X, Z, "cosine")
+
+
+# By the names of the estimators' parameter `kernel`, with the default coef0, degree and nu.
+KERNEL_MATRICES = {
+    "rbf": rbf_matrix,
+    "laplacian": lambda X, Z, gamma: np.exp(-gamma * cdist(X, Z, "cityblock")),
+    "matern": _matern_matrix,
+    "polynomial": lambda X, Z, gamma: (gamma * X @ Z.T + 1) ** 3,
+    "cosine": _cosine_matrix,
+    "linear": lambda X, Z, gamma: X @ Z.T,
+    "sigmoid": lambda X, Z, gamma: np.tanh(gamma * X @ Z.T + 1),
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A ridge problem on uniform landmarks, and how to solve it densely in float64.
+
+    Attributes
+    ----------
+    seed : int
+        What it was drawn from, and the seed of its landmarks.
+    X : ndarray of shape (rows, d)
+        Of the type that is to be fitted.
+    y : ndarray
+        Class numbers, or values of shape (rows, L).
+    """
+
+    seed: int
+    kernel: str
+    gamma: float
+    alpha: float
+    n: int
+    X: Any
+    y: Any
+
+    @property
+    def discrete(self):
+        return self.y.ndim == 1
+
+    @property
+    def Y(self):
+        """Coded targets."""
+        return one_vs_rest(self.y) if self.discrete else self.y
+
+    def dense(self, Z):
+        """Return the dense solution on the landmarks Z."""
+        X, Z = self.X.astype(np.float64), np.asarray(Z, dtype=np.float64)
+        fill = KERNEL_MATRICES[self.kernel]
+        K, B = fill(X, Z, self.gamma), fill(Z, Z, self.gamma)
+        values, vectors = np.linalg.eigh((B + B.T) / 2)
+        if self.kernel == "sigmoid":  # negative eigenvalues count by their size
+            values = np.abs(values)
+            B = (vectors * values) @ vectors.T
+        kept = values > len(B) * EPS * values.max()
+        T = vectors[:, kept] / np.sqrt(values[kept])
+        features = K @ T
+        W, b = ridge(features, self.Y, self.alpha)
+        A = T @ W
+        attained = ((K @ A + b - self.Y) ** 2).sum() + self.alpha * (A * (B @ A)).sum()
+        scatter = np.linalg.svd(features - features.mean(0), compute_uv=False) ** 2
+        conditions = (
+            (scatter.max(initial=0.0) + self.alpha) / (scatter.min(initial=np.inf) + self.alpha),
+            values[kept].max(initial=0.0) / values[kept].min(initial=np.inf),
+        )
+        return DenseSolution(
+            K=K,
+            B=B,
+            Y=self.Y,
+            alpha=self.alpha,
+            scores=features @ W + b,
+            objective=objective(features, self.Y, W, b, self.alpha),
+            attained=attained,
+            full_rank=bool(kept.all()),
+            well_posed=bool(kept.all() and max(conditions) < 1e10),
+        )
+
+
+@dataclass(frozen=True)
+class DenseSolution:
+    """The scores and the objective that a fit is to reach.
+
+    Attributes
+    ----------
+    objective, attained : float
+        As computed from the features, and from the coefficients of the kernel that they collapse
+        to. Both are the minimum; where they differ, this solution has no more digits than that.
+    full_rank : bool
+        Whether all directions of the landmarks count. Where they do not, which ones do is up to
+        rounding, and another fit may span more and reach less.
+    well_posed : bool
+        Whether the solution is determined to enough digits for scores to be compared.
+    """
+
+    K: Any
+    B: Any
+    Y: Any
+    alpha: float
+    scores: Any
+    objective: float
+    attained: float
+    full_rank: bool
+    well_posed: bool
+
+    def gap(self, A, b):
+        """Return how far ``‖KA + b − Y‖² + α tr AᵀBA`` is above the minimum, relative to it."""
+        A = A.astype(np.float64)
+        squares = ((self.K @ A + b - self.Y) ** 2).sum()
+        value = squares + self.alpha * (A * (self.B @ A)).sum()
+        return value / max(self.objective, self.attained) - 1
+
+    @property
+    def error(self):
+        """Relative rounding error of the dense solution itself."""
+        return abs(self.attained / self.objective - 1)
+
+
+def random_problem(seed):
+    """Draw sizes, kernel, a width over eight decades around 1/d, a ridge over ten, the rows
+    (some of them repeated), what they are fitted to, and the precision.
+    """
+    rng = np.random.RandomState(seed)
+    kernel = list(KERNEL_MATRICES)[seed % 7] if seed % 3 else "rbf"
+    N = int(50 * 60 ** rng.rand())
+    d, n = rng.randint(1, 31), min(N, int(5 * 60 ** rng.rand()))
+    gamma, alpha = 10.0 ** rng.uniform(-4, 4) / d, 10.0 ** rng.uniform(-8, 2)
+    X = rng.randn(N, d) + rng.randint(0, 2) * 3.0
+    if rng.rand() < 0.3:
+        X[: N // 4] = X[N // 4 : 2 * (N // 4)]
+    outputs = rng.randint(1, 5)
+    F = np.sin(X @ rng.randn(d, outputs) / np.sqrt(d) + rng.randn(outputs))
+    F += 10.0 ** rng.uniform(-4, 0) * rng.randn(N, outputs)
+    if rng.rand() < 0.5:
+        y = F
+    else:
+        y = F.argmax(axis=1)
+        if len(np.unique(y)) == 1:
+            y = (F[:, 0] > np.median(F[:, 0])).astype(int)
+    dtype = np.float32 if rng.rand() < 0.5 else np.float64
+    return Problem(seed, kernel, float(gamma), float(alpha), n, X.astype(dtype), y)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
 from sklearn import config_context
 
+from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._blocks import Blocks, row_slices
 from nysplus._expansion import KernelExpansion, fit_expansion
 from nysplus._feature_map import EnsembleMap, RandomizedMap, StandardMap
@@ -22,6 +25,17 @@ def fit(X, targets, Z, gamma=1.0, alphas=(1e-5,), approximation=None, **weights)
         alphas,
         np.random.RandomState(0),
     )
+
+
+def assert_reaches(value, best, deficient):
+    """The objective is at its minimum, or below it where rounding decides what landmarks span.
+
+    Which of the directions of a rank-deficient kernel matrix count is then a matter of the
+    factorisation: one that keeps more of them than the reference may reach a lower objective.
+    """
+    assert value <= best * (1 + 1e-6)
+    if not deficient:
+        assert value >= best * (1 - 1e-6)
 
 
 def objective(X, Y, fitted, gamma, alpha):
@@ -45,8 +59,11 @@ def test_objective_equals_dense_reference(gamma, alpha, rng):
     )
     W, b = reference.ridge(features, Y, alpha)
     best = reference.objective(features, Y, W, b, alpha)
-    assert objective(X, Y, fitted, gamma, alpha) == pytest.approx(best, rel=1e-6)
-    np.testing.assert_allclose(fitted(X), features @ W + b, atol=2e-4)
+    deficient = features.shape[1] < 60
+    assert deficient == (gamma == 1e-3)
+    assert_reaches(objective(X, Y, fitted, gamma, alpha), best, deficient)
+    if not (deficient and alpha < 1e-6):
+        np.testing.assert_allclose(fitted(X), features @ W + b, atol=2e-4)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +74,7 @@ def test_every_map_collapses_to_landmarks_and_coefficients(approximation, rng):
     fitted = fit(X, ValueTargets(Y), X[:20], approximation=approximation).expansion
     assert fitted.dual_coef.shape == (20, 2)
     assert fitted.n_bytes == 8 * (20 * 3 + 20 * 2 + 2)
-    features = approximation.build(RBF(1.0), X[:20], np.random.RandomState(0)).features(X)
+    features = approximation.build(RBF(1.0), X[:20], np.random.RandomState(0)).features()(X)
     W, b = reference.ridge(features, Y, 1e-5)
     np.testing.assert_allclose(fitted(X), features @ W + b, atol=1e-6)
 
@@ -73,17 +90,28 @@ def test_block_size_changes_nothing(memory, rng):
     assert cut.alpha == whole.alpha
 
 
-def test_row_slices_follow_working_memory():
+@pytest.mark.parametrize("threads", [1, 2])
+def test_row_slices_follow_working_memory(threads, monkeypatch):
+    monkeypatch.setattr("nysplus._blocks.thread_count", lambda: threads)
     with config_context(working_memory=1):
-        assert [s.stop - s.start for s in row_slices(2500, 1024)] == [1024, 1024, 452]
+        slices = row_slices(2500, 1024)
+        # every thread holds one slice, and all of them together fit
+        assert max(s.stop - s.start for s in slices) * threads * 1024 <= 2**20
+        assert len(slices) == {1: 4, 2: 8}[threads]  # 3 and 5 would do, but 4 share evenly
+        assert len({s.stop - s.start for s in slices[:-1]}) == 1
+        assert [s.start for s in slices[1:]] == [s.stop for s in slices[:-1]]
+        assert (slices[0].start, slices[-1].stop) == (0, 2500)
         assert len(row_slices(3, 10**9)) == 3  # never less than a row
+        assert row_slices(1000 // threads, 1024) == [slice(0, 1000 // threads)]
+        assert len(row_slices(1000 // threads, 1024, most=300)) == 4
+    assert row_slices(0, 1024) == []
 
 
 def test_alpha_of_classes_is_chosen_by_literal_leave_one_out(rng):
     y = rng.randint(0, 2, 80)
     X = rng.randn(80, 2) + 1.2 * y[:, None]
     alphas = (1e-6, 1e-3, 1e-1, 10.0, 1e4)
-    features = StandardMap().build(RBF(1.0), X[:40], rng).features(X)
+    features = StandardMap().build(RBF(1.0), X[:40], rng).features()(X)
     Y = reference.one_vs_rest(y)
     accuracy = np.array(
         [((reference.leave_one_out(features, Y, a) > 0)[:, 0] == y).mean() for a in alphas]
@@ -171,13 +199,32 @@ def test_float32_rows_under_a_narrow_kernel_are_fitted_in_float64(rng):
     np.testing.assert_allclose(single(X32), double(X), atol=1e-8)
 
 
+def test_float32_storage_takes_the_size_of_the_kernel_into_account(rng):
+    """Values of 1e9 times small coefficients: it is their product that must be right."""
+    X = rng.randn(700, 7).astype(np.float32)
+    y = np.sin(X[:, 0].astype(np.float64))
+    single, double = (
+        NystroemRegressor(
+            250, kernel="polynomial", gamma=300.0, alpha=24.0, selection="uniform", random_state=0
+        ).fit(rows, y)
+        for rows in (X, X.astype(np.float64))
+    )
+    np.testing.assert_allclose(single.predict(X), double.predict(X), atol=1e-3)
+
+
 def test_a_float32_pass_that_fails_its_certificate_is_redone(rng, monkeypatch):
     X32 = rng.rand(500, 4).astype(np.float32)
     y = rng.randint(0, 3, 500)
-    monkeypatch.setattr("nysplus._expansion._exact_enough", lambda *_: False)
+    assert fit(X32, ClassTargets(y, 3), X32[:50], 50.0).solver == "direct-float32"
+    monkeypatch.setattr("nysplus._solvers.TOLERANCE", 0.0)
+    monkeypatch.setattr("nysplus._solvers.FINE_TOLERANCE", 0.0)
+    monkeypatch.setattr("nysplus._solvers.MAX_POLISH", 0)
     got = fit(X32, ClassTargets(y, 3), X32[:50], 50.0)
-    assert got.expansion.dual_coef.dtype == np.float64
-    assert got.n_kernel_evaluations == 50 * 50 + 2 * 500 * 50
+    assert got.solver == "direct-float64"
+    # the pass in float32, a residual that shows what is missing, the pass in float64
+    assert got.n_kernel_evaluations == 50 * 50 + 3 * 500 * 50
+    exact = fit(X32.astype(np.float64), ClassTargets(y, 3), X32[:50].astype(np.float64), 50.0)
+    np.testing.assert_allclose(got.expansion(X32), exact.expansion(X32), atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -198,33 +245,59 @@ def test_random_problems_reach_the_reference_objective(seed, dtype):
     )
     W, b = reference.ridge(features, Y, alpha)
     best = reference.objective(features, Y, W, b, alpha)
-    assert objective(X64, Y, fitted, gamma, alpha) == pytest.approx(best, rel=1e-6)
+    assert_reaches(objective(X64, Y, fitted, gamma, alpha), best, features.shape[1] < n)
 
 
-# ---- what is counted ---------------------------------------------------------------------------
+# ---- predicting and storing --------------------------------------------------------------------
 
 
-def test_kernel_evaluations_are_counted(rng):
-    X, y = rng.rand(100, 3), rng.randint(0, 2, 100)
-    entries = []
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("rows", [1, 100, 3000])
+def test_predictions_are_those_of_the_formula(rows, dtype, rng, monkeypatch):
+    X, Z = rng.rand(rows, 5).astype(dtype), rng.rand(40, 5).astype(dtype)
+    A, b = rng.randn(40, 3).astype(dtype), rng.randn(3).astype(dtype)
+    expansion = KernelExpansion(RBF(2.0), Z, A, b)
+    expected = reference.rbf_matrix(X, Z, 2.0) @ A.astype(np.float64) + b
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    scores = expansion(X)
+    assert scores.dtype == dtype
+    np.testing.assert_allclose(scores, expected, rtol=tolerance, atol=10 * tolerance)
+    monkeypatch.setattr("nysplus._expansion.MIN_BLOCK_ROWS", 1)
+    monkeypatch.setattr("nysplus._expansion.CACHED_VALUES", 40 * 17)
+    pieces = []
+    bind = RBF.bind
 
-    class Counting(RBF):
-        def evaluate(self, X, Z):
-            entries.append(X.shape[0] * Z.shape[0])
-            return super().evaluate(X, Z)
+    def watched(self, Z):
+        bound = bind(self, Z)
+        return lambda X: (pieces.append(len(X)), bound(X))[1]
 
-    for approximation in (StandardMap(), EnsembleMap()):
-        for alphas in ((1.0,), (0.1, 1.0)):
-            entries.clear()
-            got = fit_expansion(
-                Blocks(X, ClassTargets(y, 2)),
-                X[:20],
-                Counting(1.0),
-                approximation,
-                alphas,
-                np.random.RandomState(0),
-            )
-            assert got.n_kernel_evaluations == sum(entries)
+    monkeypatch.setattr(RBF, "bind", watched)
+    blocks = KernelExpansion(RBF(2.0), Z, A, b)(X)
+    np.testing.assert_allclose(blocks, expected, rtol=tolerance, atol=10 * tolerance)
+    assert max(pieces) <= 17
+    assert sum(pieces) == rows
+
+
+def test_predictions_of_sparse_rows_are_those_of_dense_ones(rng):
+    X = sp.random(500, 10, 0.3, format="csr", random_state=0)
+    A, b = rng.randn(20, 2), rng.randn(2)
+    dense = KernelExpansion(RBF(0.7), X[:20].toarray(), A, b)(X.toarray())
+    for Z in (X[:20], X[:20].toarray()):
+        np.testing.assert_allclose(KernelExpansion(RBF(0.7), Z, A, b)(X), dense, rtol=1e-12)
+
+
+def test_predicting_does_not_make_a_model_larger(moons):
+    X, y = moons
+    model = NystroemClassifier(30, gamma=1.0, alpha=1.0, random_state=0).fit(X, y)
+    fresh = pickle.dumps(model)
+    scores = model.decision_function(X)
+    assert "_columns" in model.expansion_.__dict__  # what prediction computes once is kept
+    used = pickle.dumps(model)
+    assert len(used) == len(fresh)
+    again = pickle.loads(used)
+    assert "_columns" not in again.expansion_.__dict__
+    np.testing.assert_array_equal(again.decision_function(X), scores)
+    assert model.model_bytes_ == 8 * (30 * 2 + 30 + 1)
 
 
 def test_sparse_landmarks_count_their_three_arrays():

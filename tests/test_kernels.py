@@ -197,3 +197,81 @@ def test_make_kernel():
         make_kernel("gauss")
     with pytest.raises(ValueError, match=r"gamma=2\.0 has no effect beside kernel=RBF"):
         make_kernel(RBF(), gamma=2.0)
+
+
+# ---- many rows against the same landmarks ------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kernel", "entry", "params"), CASES, ids=IDS)
+def test_bound_kernels_are_the_kernels(kernel, entry, params, rng):
+    X, Z = rng.rand(7, 4), rng.rand(5, 4)
+    bound = kernel.bind(Z)
+    for rows in (X, X[:1], X[3:]):  # one bound kernel serves any number of blocks
+        expected = reference.matrix(entry, rows, Z, **params)
+        np.testing.assert_allclose(bound(rows), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+@pytest.mark.parametrize("offset", [0.0, 1000.0, -1e5])
+def test_bound_rbf_equals_double_loop_far_from_the_origin(dtype, tolerance, offset, rng):
+    # halves and quarters: float32 holds them exactly even at 1e5
+    X = (rng.randint(0, 8, (9, 4)) / 4 + offset).astype(dtype)
+    Z = (rng.randint(0, 8, (6, 4)) / 4 + offset).astype(dtype)
+    K = RBF(0.3).bind(Z)(X)
+    assert K.dtype == dtype
+    expected = reference.matrix(
+        reference.rbf, X.astype(np.float64), Z.astype(np.float64), gamma=0.3
+    )
+    # moving float32 rows to the mean of Z rounds at the size of the offset
+    far = 0.3 * 16 * abs(offset) * np.finfo(dtype).eps
+    np.testing.assert_allclose(K, expected, rtol=tolerance + far)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("gamma", [1e-8, 1.0, 1e4])
+def test_no_point_is_more_than_equal_to_itself(dtype, gamma, rng):
+    X = (100 + rng.rand(50, 30)).astype(dtype)
+    K = RBF(gamma).bind(X)(X)
+    assert K.max() <= 1.0
+    # the exponent cancels to the rounding of γ‖x − z̄‖²
+    size = gamma * 30 * np.finfo(dtype).eps
+    assert np.diag(K).min() >= np.exp(-4 * size) - np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sparse_Z", [True, False])
+def test_bound_rbf_takes_sparse_rows(dtype, sparse_Z, rng):
+    X = sp.random(20, 10, 0.3, format="csr", random_state=0).astype(dtype)
+    Z = X[:6] if sparse_Z else X[:6].toarray()
+    bound = RBF(0.7).bind(Z)
+    dense = X.toarray().astype(np.float64)
+    expected = reference.matrix(reference.rbf, dense, dense[:6], gamma=0.7)
+    assert bound(X).dtype == dtype
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(bound(X), expected, rtol=tolerance)
+    np.testing.assert_allclose(bound(X[:1]), expected[:1], rtol=tolerance)
+
+
+def test_bound_rbf_leaves_rows_and_landmarks_alone(rng):
+    X, Z = rng.rand(8, 3), rng.rand(4, 3)
+    copies = X.copy(), Z.copy()
+    RBF(1.0).bind(Z)(X)
+    np.testing.assert_array_equal(X, copies[0])
+    np.testing.assert_array_equal(Z, copies[1])
+
+
+@pytest.mark.parametrize("values", [1, 10, 64, 2**18])
+def test_pieces_of_a_block_change_nothing(values, rng, monkeypatch):
+    X, Z = rng.rand(33, 4), rng.rand(5, 4)
+    monkeypatch.setattr("nysplus.kernels.CACHED_VALUES", values)
+    expected = reference.matrix(reference.rbf, X, Z, gamma=0.7)
+    np.testing.assert_allclose(RBF(0.7).bind(Z)(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7, 60])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_gamma_scale_does_not_depend_on_the_parts(parts, container, rng, monkeypatch):
+    X = rng.rand(60, 4) * (rng.rand(60, 4) > 0.4) + (1e4 if container is np.asarray else 0)
+    monkeypatch.setattr("nysplus._blocks.VARIANCE_CELLS", 4 * (60 // parts - 1))
+    kernel = RBF("scale").resolve(Blocks(container(X)), rng)
+    assert kernel.gamma == pytest.approx(1 / (4 * X.var()), rel=1e-9)

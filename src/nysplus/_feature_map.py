@@ -6,17 +6,21 @@ of K and its own whitening matrix; the standard and the randomized map have one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dpotrf, dpstrf, dtrtri
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import randomized_range_finder
 
 from nysplus._checks import check_count
+from nysplus._ridge import smallest_eigenvalue
 from nysplus._targets import Float
 from nysplus.kernels import Kernel
 
@@ -24,6 +28,9 @@ from nysplus.kernels import Kernel
 NOISE_LANDMARKS = 256
 # Beyond this error of the features a float32 pass is not worth trying (docs/numerics.md).
 MAX_NOISE = 1.2e-5
+# A triangular matrix is multiplied in this many panels: nearly half the work of a full one is
+# saved, and the panels are still wide enough for BLAS.
+PANELS = 8
 
 
 @dataclass(frozen=True)
@@ -35,14 +42,39 @@ class Expert:
     columns : slice
         Which landmarks, and so which columns of ``K(X, Z)``.
     whitening : ndarray of shape (n_group, k_group)
-        ``√μ U Σ^{-1/2}``.
-    eigenvalues : ndarray of shape (k_group,)
-        The kept part of Σ, descending.
+        Â with ``ÂᵀBÂ = μI``: ``√μ U Σ^{-1/2}``, or ``√μ R⁻¹`` with ``B = RᵀR``.
+    smallest : float
+        The smallest kept eigenvalue of B, in units of the mean of B's diagonal.
+    triangular : bool
+        Whether `whitening` is square and upper triangular.
     """
 
     columns: slice
     whitening: Float
-    eigenvalues: Float
+    smallest: float
+    triangular: bool = False
+
+    def apply(self, T: Float, K: Float, out: Float) -> None:
+        """Write ``(K T)ᵀ`` into `out`, where T is the whitening in the type of K."""
+        n, k = T.shape
+        step = max(1, -(-k // PANELS) if self.triangular else k)
+        for start in range(0, k, step):
+            stop = min(start + step, k)
+            used = stop if self.triangular else n
+            np.matmul(T[:used, start:stop].T, K[:, :used].T, out=out[start:stop])
+
+    def product(self, W: Float) -> Float:
+        """Return ``ÂW`` for a float64 matrix with a row per feature of the group."""
+        product: Float = dtrmm(1.0, self.whitening, W) if self.triangular else self.whitening @ W
+        return product
+
+    def transposed(self, G: Float) -> Float:
+        """Return ``ÂᵀG`` for a float64 matrix with a row per landmark of the group."""
+        if self.triangular:
+            # dtrmm works on Fortran order, of which the transpose of a C-ordered array is one
+            product: Float = dtrmm(1.0, self.whitening, G.T, side=1).T
+            return product
+        return self.whitening.T @ G
 
 
 @dataclass(frozen=True)
@@ -73,38 +105,71 @@ class FeatureMap:
         """Number of features k."""
         return sum(expert.whitening.shape[1] for expert in self.experts)
 
-    @cached_property
-    def float32_noise(self) -> float:
-        """Relative error of features computed in float32, in the worst direction: ``ε / √λ_min``.
+    @property
+    def smallest(self) -> float:
+        """Smallest kept eigenvalue of any expert's B, in units of the mean of its diagonal."""
+        return min(expert.smallest for expert in self.experts)
 
-        ε is the largest error of a float32 kernel entry, measured between some landmarks: for
-        narrow kernels it is far above the unit roundoff. The whitening enlarges it by at most
-        1/√λ_min. Both are in units of the mean of B's diagonal.
+    @cached_property
+    def _float32_error(self) -> tuple[float, float]:
+        """Largest error of a float32 kernel entry and the size of the entries, see `_scale`.
+
+        Measured between some landmarks: for narrow kernels it is far above the unit roundoff.
         """
         Z = self.landmarks[:NOISE_LANDMARKS].astype(np.float64)
         Z32 = Z.astype(np.float32)
         # Landmarks of float32 rows are float32 numbers: what differs is the arithmetic.
         exact = self.kernel(Z32.astype(np.float64), Z32.astype(np.float64))
-        error = np.abs(self.kernel(Z32, Z32) - exact).max() / np.abs(np.diag(exact)).mean()
-        worst = min(
-            expert.eigenvalues[-1] * len(expert.whitening) / expert.eigenvalues.sum()
-            for expert in self.experts
-        )
-        return float(max(error, np.finfo(np.float32).eps) / np.sqrt(worst))
+        error, scale = float(np.abs(self.kernel(Z32, Z32) - exact).max()), _scale(exact)
+        return max(error, float(np.finfo(np.float32).eps) * scale), scale
+
+    @property
+    def float32_error(self) -> float:
+        """Largest error of a kernel entry computed in float32, ε."""
+        return self._float32_error[0]
+
+    @property
+    def float32_noise(self) -> float:
+        """Relative error of features computed in float32, in the worst direction: ``ε / √λ_min``.
+
+        The whitening enlarges the error ε of a kernel entry by at most 1/√λ_min; both are in
+        units of the mean of B's diagonal.
+        """
+        error, scale = self._float32_error
+        return error / scale / float(np.sqrt(self.smallest))
 
     @property
     def allows_float32(self) -> bool:
         """Whether features in float32 can be exact enough, by the kernel matrix alone."""
         return self.rank > 0 and self.float32_noise < MAX_NOISE
 
-    def features(self, X: Any, dtype: npt.DTypeLike = np.float64) -> Float:
-        """Return ``Φ = K(X, Z) Â`` of shape (b, k), computed in `dtype`."""
-        K = self.kernel(X.astype(dtype, copy=False), self.landmarks.astype(dtype, copy=False))
-        parts = [
-            K[:, expert.columns] @ expert.whitening.astype(dtype, copy=False)
-            for expert in self.experts
-        ]
-        return parts[0] if len(parts) == 1 else np.hstack(parts)
+    def columns(self, dtype: npt.DTypeLike) -> Callable[[Any], Float]:
+        """Return ``X ↦ K(X, Z)`` of shape (b, n), computed in `dtype`."""
+        bound = self.kernel.bind(self.landmarks.astype(dtype, copy=False))
+        return lambda X: bound(X.astype(dtype, copy=False))
+
+    def whitener(self, dtype: npt.DTypeLike) -> Callable[[Float], Float]:
+        """Return ``K ↦ KÂ`` of shape (b, k) and Fortran order, for K of type `dtype`."""
+        whitenings = [expert.whitening.astype(dtype, copy=False) for expert in self.experts]
+
+        def whitened(K: Float) -> Float:
+            transposed = np.empty((self.rank, K.shape[0]), dtype=dtype)
+            stop = 0
+            for expert, T in zip(self.experts, whitenings, strict=True):
+                start, stop = stop, stop + T.shape[1]
+                expert.apply(T, K[:, expert.columns], transposed[start:stop])
+            return transposed.T
+
+        return whitened
+
+    def features(self, dtype: npt.DTypeLike = np.float64) -> Callable[[Any], Float]:
+        """Return ``X ↦ Φ = K(X, Z) Â`` of shape (b, k) and Fortran order, computed in `dtype`."""
+        columns, whitened = self.columns(dtype), self.whitener(dtype)
+        return lambda X: whitened(columns(X))
+
+    def transposed(self, G: Float) -> Float:
+        """Return ``ÂᵀG`` for a float64 matrix with a row per landmark."""
+        return np.concatenate([expert.transposed(G[expert.columns]) for expert in self.experts])
 
     def collapse(self, W: Float) -> Float:
         """Return ``A = Â W`` of shape (n, L): coefficients of the kernel itself (eq. 6)."""
@@ -112,21 +177,58 @@ class FeatureMap:
         stop = 0
         for expert in self.experts:
             start, stop = stop, stop + expert.whitening.shape[1]
-            A[expert.columns] = expert.whitening @ W[start:stop]
+            A[expert.columns] = expert.product(W[start:stop])
         return A
 
 
-def _whiten(vectors: Float, values: Float, rank: int, n: int) -> tuple[Float, Float]:
-    """Return ``U |Σ|^{-1/2}`` and ``|Σ|`` for the `rank` largest eigenvalues that are not noise.
+def _scale(B: Float) -> float:
+    """Return the size of B's entries: the mean of its diagonal, of all where that is zero."""
+    return float(max(np.abs(np.diag(B)).mean(), np.abs(B).mean(), np.finfo(np.float64).tiny))
+
+
+def _principal(vectors: Float, values: Float, rank: int, B: Float) -> tuple[Float, float]:
+    """Return ``U |Σ|^{-1/2}`` for the `rank` largest eigenvalues that are not noise, and the
+    smallest of these in units of the mean of B's diagonal.
 
     Eigenvalues below ``n · eps · λ_max`` are rounding errors of B: dividing by their root would
     turn them into features. Kernels that are not positive semidefinite count by ``|λ|``.
     """
     sizes = np.abs(values)
     order = np.argsort(-sizes, kind="stable")[:rank]
-    floor = n * np.finfo(np.float64).eps * sizes.max(initial=0.0)
+    floor = len(B) * np.finfo(np.float64).eps * sizes.max(initial=0.0)
     kept = order[sizes[order] > floor]
-    return vectors[:, kept] / np.sqrt(sizes[kept]), sizes[kept]
+    smallest = float(sizes[kept].min() / _scale(B)) if len(kept) else 1.0
+    return vectors[:, kept] / np.sqrt(sizes[kept]), smallest
+
+
+def _triangular(B: Float) -> tuple[Float, float, bool] | None:
+    """Return ``R⁻¹`` with ``B = RᵀR``, λ_min in units of B's diagonal, and whether R⁻¹ is
+    triangular; None if B is not positive definite to working precision. O(n³/3).
+    """
+    R, info = dpotrf(B.T, lower=0, clean=1)  # the transpose has LAPACK's order already
+    if info:
+        return None
+    T, _ = dtrtri(R, lower=0, overwrite_c=1)
+    smallest = smallest_eigenvalue(lambda V: T @ (T.T @ V), len(B))
+    if smallest <= len(B) * np.finfo(np.float64).eps * np.trace(B):
+        return None
+    return T, float(smallest / _scale(B)), True
+
+
+def _pivoted(B: Float) -> tuple[Float, float, bool]:
+    """Return the same for the leading landmarks of a pivoted Cholesky factorisation.
+
+    Takes the place of the eigendecomposition where B is positive semidefinite and landmarks
+    depend on each other: those left out are within rounding of the span of the others. O(n k²).
+    """
+    n = len(B)
+    tolerance = n * np.finfo(np.float64).eps * np.diag(B).max(initial=0.0)
+    R, order, k, _ = dpstrf(B.T, lower=0, tol=tolerance)
+    T, _ = dtrtri(np.triu(R[:k, :k]), lower=0, overwrite_c=1)
+    smallest = smallest_eigenvalue(lambda V: T @ (T.T @ V), k)
+    whitening = np.zeros((n, k))
+    whitening[order[:k] - 1] = T  # LAPACK counts from one
+    return whitening, float(smallest / _scale(B)), False
 
 
 def _check_rank(rank: int | None, n: int) -> None:
@@ -154,13 +256,26 @@ class StandardMap(BaseEstimator):
         """Raise unless the parameters make sense for `n` landmarks."""
         _check_rank(self.rank, n)
 
-    def build(self, kernel: Kernel, Z: Any, rng: np.random.RandomState) -> FeatureMap:
-        """Return the map with landmarks Z."""
+    def build(
+        self, kernel: Kernel, Z: Any, rng: np.random.RandomState, principal: bool = False
+    ) -> FeatureMap:
+        """Return the map with landmarks Z.
+
+        At full rank any factor of B spans the same features and the triangular one is the
+        cheapest; `principal` asks for the eigenvectors nevertheless, strongest first.
+        """
         n = Z.shape[0]
         Z64 = Z.astype(np.float64, copy=False)
-        values, vectors = eigh(kernel(Z64, Z64), overwrite_a=True, check_finite=False)
-        expert = Expert(slice(0, n), *_whiten(vectors, values, self.rank or n, n))
-        return FeatureMap(kernel, Z, (expert,), n * n)
+        B = kernel(Z64, Z64)
+        factor = None
+        if self.rank is None and not principal:
+            factor = _triangular(B)
+            if factor is None and kernel.positive_semidefinite:
+                factor = _pivoted(B)
+        if factor is None:
+            values, vectors = eigh(B, check_finite=False)
+            factor = (*_principal(vectors, values, self.rank or n, B), False)
+        return FeatureMap(kernel, Z, (Expert(slice(0, n), *factor),), n * n)
 
 
 @dataclass(repr=False, eq=False)
@@ -187,8 +302,10 @@ class RandomizedMap(BaseEstimator):
         check_count("n_oversamples", self.n_oversamples, at_least=0)
         check_count("n_iter", self.n_iter, at_least=0)
 
-    def build(self, kernel: Kernel, Z: Any, rng: np.random.RandomState) -> FeatureMap:
-        """Return the map with landmarks Z."""
+    def build(
+        self, kernel: Kernel, Z: Any, rng: np.random.RandomState, principal: bool = False
+    ) -> FeatureMap:
+        """Return the map with landmarks Z, which is always principal."""
         n = Z.shape[0]
         rank = self.rank or (n + 1) // 2
         Z64 = Z.astype(np.float64, copy=False)
@@ -197,7 +314,7 @@ class RandomizedMap(BaseEstimator):
             B, size=min(rank + self.n_oversamples, n), n_iter=self.n_iter, random_state=rng
         )
         values, vectors = eigh(Q.T @ B @ Q, check_finite=False)
-        expert = Expert(slice(0, n), *_whiten(Q @ vectors, values, rank, n))
+        expert = Expert(slice(0, n), *_principal(Q @ vectors, values, rank, B))
         return FeatureMap(kernel, Z, (expert,), n * n)
 
 
@@ -228,17 +345,21 @@ class EnsembleMap(BaseEstimator):
                 "Raise rank or lower n_experts."
             )
 
-    def build(self, kernel: Kernel, Z: Any, rng: np.random.RandomState) -> FeatureMap:
-        """Return the map with landmarks Z."""
+    def build(
+        self, kernel: Kernel, Z: Any, rng: np.random.RandomState, principal: bool = False
+    ) -> FeatureMap:
+        """Return the map with landmarks Z; `principal` holds for each expert."""
         n = Z.shape[0]
         m = min(self.n_experts, n)
         rank = self.rank or n
         experts, evaluations = [], 0
         for i in range(m):
             columns = slice(i, n, m)
-            alone = StandardMap(rank=len(range(rank)[i::m])).build(kernel, Z[columns], rng)
+            share = None if rank == n else len(range(rank)[i::m])
+            alone = StandardMap(share).build(kernel, Z[columns], rng, principal)
             (expert,) = alone.experts
-            experts.append(Expert(columns, expert.whitening / np.sqrt(m), expert.eigenvalues))
+            whitening = expert.whitening / np.sqrt(m)
+            experts.append(replace(expert, columns=columns, whitening=whitening))
             evaluations += alone.n_kernel_evaluations
         return FeatureMap(kernel, Z, tuple(experts), evaluations)
 

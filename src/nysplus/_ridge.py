@@ -1,31 +1,35 @@
 """Ridge regression from additive statistics: ``min ‖ΦW + 1bᵀ − Y‖² + α‖W‖²`` (eq. 5).
 
 :class:`Moments` is all that a fit needs from the rows; it adds over blocks, files and machines.
-:class:`RidgePath` factorises it once and then serves any number of ridges.
+:class:`RidgePath` solves for one ridge by Cholesky, or factorises once for any number of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from nysplus._targets import Float
+
+Solve = Callable[[Float], Float]
 
 # Decades from "hardly any" to "hardly anything left": wide enough for noisy labels.
 AUTO_ALPHAS = tuple(10.0**power for power in range(-7, 4))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Moments:
     """Weighted moments of features φ and targets y about their means.
 
     Sums are kept about the mean, and two of them are joined by the pairwise update of Chan,
     Golub and LeVeque, because raw sums lose all digits where features hardly vary (a kernel
-    so wide that K ≈ 1). Everything is float64, whatever the features are.
+    so wide that K ≈ 1). Sums of several blocks are float64, whatever the features are.
 
     Attributes
     ----------
@@ -49,116 +53,237 @@ class Moments:
     target_scatter: Float
 
     @classmethod
-    def of(cls, features: Float, Y: Float, weight: Float) -> Moments:
-        """Return the moments of one block. O(b k²).
+    def zero(cls, k: int, n_outputs: int) -> Moments:
+        """Return the moments of no rows, to which others are added."""
+        return cls(
+            weight=0.0,
+            count=0.0,
+            feature_mean=np.zeros(k),
+            target_mean=np.zeros(n_outputs),
+            scatter=np.zeros((k, k)),
+            cross=np.zeros((k, n_outputs)),
+            target_scatter=np.zeros(n_outputs),
+        )
 
-        Products are formed in the precision of `features`, then held in float64.
+    @classmethod
+    def of(cls, features: Float, Y: Float, weight: Float) -> Moments:
+        """Return the moments of one block, whose `features` are used up. O(b k²).
+
+        Products are formed, and stay, in the precision of `features`.
         """
         total = float(weight.sum())
         share = weight / total if total > 0 else weight
-        feature_mean = share @ features.astype(np.float64, copy=False)
+        dtype = features.dtype
+        transposed = features.T
+        # The mean of what is left corrects the mean for its own rounding.
+        shift = transposed @ share.astype(dtype)
+        transposed -= shift[:, None]
+        feature_mean = shift + (transposed @ share.astype(dtype)).astype(np.float64)
         target_mean = share @ Y
-        root = np.sqrt(weight)[:, None]
-        centred = (features - feature_mean.astype(features.dtype)) * root.astype(features.dtype)
-        residue = (Y - target_mean) * root
+        residue = Y - target_mean
+        if not (weight == 1.0).all():
+            root = np.sqrt(weight)
+            transposed *= root.astype(dtype)
+            residue *= root[:, None]
         return cls(
             weight=total,
             count=float(np.maximum(weight, weight > 0).sum()),
             feature_mean=feature_mean,
             target_mean=target_mean,
-            scatter=(centred.T @ centred).astype(np.float64, copy=False),
-            cross=(centred.T @ residue.astype(features.dtype)).astype(np.float64, copy=False),
+            scatter=transposed @ transposed.T,
+            cross=transposed @ residue.astype(dtype),
             target_scatter=(residue**2).sum(axis=0),
         )
 
-    def __add__(self, other: Moments) -> Moments:
+    def __iadd__(self, other: Moments) -> Moments:
         weight = self.weight + other.weight
         if weight == 0:
             return self
         share = other.weight / weight
-        step, target_step = (
-            other.feature_mean - self.feature_mean,
-            other.target_mean - self.target_mean,
-        )
+        step = other.feature_mean - self.feature_mean
+        target_step = other.target_mean - self.target_mean
         mass = self.weight * share
+        self.scatter += other.scatter
+        self.cross += other.cross
+        self.target_scatter += other.target_scatter
+        if mass > 0:
+            _add_outer(self.scatter, mass * step, step)
+            self.cross += np.outer(mass * step, target_step)
+            self.target_scatter += mass * target_step**2
+        self.feature_mean += share * step
+        self.target_mean += share * target_step
+        self.weight = weight
+        self.count += other.count
+        return self
+
+    def mapped(self, transposed: Callable[[Float], Float]) -> Moments:
+        """Return the moments of the features ``φÂ``, where ``transposed(G) = ÂᵀG``."""
         return Moments(
-            weight=weight,
-            count=self.count + other.count,
-            feature_mean=self.feature_mean + share * step,
-            target_mean=self.target_mean + share * target_step,
-            scatter=self.scatter + other.scatter + mass * np.outer(step, step),
-            cross=self.cross + other.cross + mass * np.outer(step, target_step),
-            target_scatter=self.target_scatter + other.target_scatter + mass * target_step**2,
+            weight=self.weight,
+            count=self.count,
+            feature_mean=transposed(self.feature_mean[:, None])[:, 0],
+            target_mean=self.target_mean,
+            scatter=transposed(transposed(self.scatter).T),
+            cross=transposed(self.cross),
+            target_scatter=self.target_scatter,
         )
+
+
+def _add_outer(S: Float, u: Float, v: Float) -> None:
+    """Add ``uvᵀ`` to S in place, a few rows at a time so that the product stays in cache."""
+    step = max(1, 2**16 // max(len(v), 1))
+    for start in range(0, len(u), step):
+        S[start : start + step] += np.outer(u[start : start + step], v)
+
+
+def smallest_eigenvalue(inverse: Callable[[Float], Float], k: int) -> float:
+    """Estimate the smallest eigenvalue of a positive definite k × k matrix, from above.
+
+    A few steps of block power iteration with the inverse, which `inverse` multiplies by:
+    within some per cent, which is enough to judge precision by. O(k²).
+    """
+    if k == 0:
+        return np.inf
+    V: Float = np.random.RandomState(0).standard_normal((k, min(k, 2)))
+    size = 0.0
+    for _ in range(6):
+        V, _ = np.linalg.qr(V)
+        V = inverse(V)
+        size = float(np.linalg.norm(V, 2))
+    return 1.0 / size if size > 0 and np.isfinite(size) else 0.0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A ridge solution and what its accuracy is judged by.
+
+    Attributes
+    ----------
+    W : ndarray of shape (k, L)
+        Weights.
+    b : ndarray of shape (L,)
+        The unpenalised intercept.
+    objective : float
+        ``‖ΦW + 1bᵀ − Y‖² + α‖W‖²``.
+    smallest : float
+        The smallest eigenvalue of ``S + α`` among the directions that count.
+    """
+
+    W: Float
+    b: Float
+    objective: float
+    smallest: float
 
 
 @dataclass(frozen=True)
 class RidgePath:
-    """Ridge solutions for every α from one eigendecomposition ``V diag(s) Vᵀ`` of the scatter.
+    """Ridge solutions from the moments, for one α or for many.
 
     Attributes
     ----------
     moments : Moments
-    values : ndarray of shape (k,)
-        s, clipped at 0.
-    vectors : ndarray of shape (k, k)
-        V.
-    rotated : ndarray of shape (k, L)
-        ``Vᵀ cross``.
     """
 
     moments: Moments
-    values: Float
-    vectors: Float
-    rotated: Float
 
-    @classmethod
-    def of(cls, moments: Moments) -> RidgePath:
-        """Factorise. O(k³)."""
+    @cached_property
+    def _eigen(self) -> tuple[Float, Float, Float]:
+        """``s, V, Vᵀ cross`` with the scatter ``S = V diag(s) Vᵀ``, s clipped at 0. O(k³)."""
+        moments = self.moments
         if moments.scatter.size == 0:  # no features at all, which not every LAPACK takes
-            return cls(moments, np.zeros(0), np.zeros((0, 0)), moments.cross)
-        values, vectors = eigh(moments.scatter, check_finite=False)
-        return cls(moments, np.maximum(values, 0.0), vectors, vectors.T @ moments.cross)
+            return np.zeros(0), np.zeros((0, 0)), moments.cross
+        values, vectors = eigh(moments.scatter, driver="evd", check_finite=False)
+        return np.maximum(values, 0.0), vectors, vectors.T @ moments.cross
+
+    @property
+    def vectors(self) -> Float:
+        """Eigenvectors V of the scatter."""
+        return self._eigen[1]
 
     def _inverse(self, alpha: float) -> Float:
         """Return ``1 / (s + α)``, and 0 in directions that are rounding error throughout."""
-        s = self.values
+        s = self._eigen[0]
         floor = len(s) * np.finfo(np.float64).eps * s.max(initial=0.0)
         inverse: Float = np.divide(1.0, s + alpha, out=np.zeros_like(s), where=s + alpha > floor)
         return inverse
 
-    def solve(self, alpha: float) -> tuple[Float, Float]:
-        """Return the weights W (k × L) and the unpenalised intercept b (L)."""
-        W = self.vectors @ (self._inverse(alpha)[:, None] * self.rotated)
-        return W, self.moments.target_mean - self.moments.feature_mean @ W
+    def factor(self, alpha: float) -> tuple[Solve, float]:
+        """Return the solver of ``(S + α) Z = R`` and the smallest eigenvalue of ``S + α``.
 
-    def residual(self, alpha: float) -> float:
-        """Return the residual sum of squares over all outputs."""
-        shrink = self._inverse(alpha)
-        explained = (2.0 - self.values * shrink) * shrink @ (self.rotated**2)
-        return float(np.maximum(self.moments.target_scatter - explained, 0.0).sum())
+        By Cholesky, O(k³/3), unless the eigenvalues are there already or some directions are
+        rounding error, which are then left out.
+        """
+        found = None if "_eigen" in self.__dict__ else self._cholesky(alpha)
+        if found is not None:
+            return found
+        s, vectors, _ = self._eigen
+        inverse = self._inverse(alpha)
+        kept = inverse > 0
+        smallest = float((s[kept] + alpha).min()) if kept.any() else np.inf
+        return lambda R: vectors @ (inverse[:, None] * (vectors.T @ R)), smallest
+
+    def _cholesky(self, alpha: float) -> tuple[Solve, float] | None:
+        H = self.moments.scatter.copy()
+        if H.size == 0:
+            return None
+        H.flat[:: len(H) + 1] += alpha
+        floor = len(H) * np.finfo(np.float64).eps * np.trace(H)
+        try:
+            factor = cho_factor(H, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            return None
+
+        def solve(R: Float) -> Float:
+            Z: Float = cho_solve(factor, R, check_finite=False)
+            return Z
+
+        smallest = smallest_eigenvalue(solve, len(H))
+        return (solve, smallest) if smallest > floor else None
+
+    def solve(self, alpha: float) -> Solution:
+        """Solve for one α."""
+        moments = self.moments
+        inverse, smallest = self.factor(alpha)
+        W = inverse(moments.cross)
+        b = moments.target_mean - moments.feature_mean @ W
+        # At the solution the penalty and the residuals add up to this.
+        explained = float((moments.cross * W).sum())
+        objective = max(float(moments.target_scatter.sum()) - explained, 0.0)
+        return Solution(W, b, objective, smallest)
 
     def generalized_cross_validation(self, alpha: float) -> float:
         """Return Golub, Heath and Wahba's criterion ``N · RSS / (N − df)²``; no pass needed."""
+        s, _, rotated = self._eigen
+        shrink = self._inverse(alpha)
+        explained = (2.0 - s * shrink) * shrink @ (rotated**2)
+        residual = float(np.maximum(self.moments.target_scatter - explained, 0.0).sum())
         N = self.moments.count
-        freedom = N - 1.0 - float(self.values @ self._inverse(alpha))
-        return N * self.residual(alpha) / freedom**2 if freedom > 0 else np.inf
+        freedom = N - 1.0 - float(s @ shrink)
+        return N * residual / freedom**2 if freedom > 0 else np.inf
 
     def leave_one_out(
-        self, features: Float, Y: Float, unit_weight: Float, alphas: tuple[float, ...]
+        self, Q: Float, Y: Float, unit_weight: Float, alphas: tuple[float, ...]
     ) -> list[Float]:
         """Return the scores of every row by the model fitted without it, for each α.
 
         ``f_i − (y_i − f_i) h_i / (1 − h_i)`` with the leverage
-        ``h_i = w_i (1/Σw + q_i (S + α)⁻¹ q_iᵀ)``, ``q_i = (φ_i − φ̄) V``. O(b k (k + L)).
+        ``h_i = w_i (1/Σw + q_i (S + α)⁻¹ q_iᵀ)``, ``q_i = (φ_i − φ̄) V``. O(b k L) for each α.
+
+        Parameters
+        ----------
+        Q : ndarray of shape (b, k)
+            Centred features in the basis V.
         """
-        Q = (features.astype(np.float64, copy=False) - self.moments.feature_mean) @ self.vectors
-        squares = Q**2
+        rotated = self._eigen[2]
+        inverses = np.array([self._inverse(alpha) for alpha in alphas])
+        fits = [
+            self.moments.target_mean + Q @ (inverse[:, None] * rotated).astype(Q.dtype)
+            for inverse in inverses
+        ]
+        leverages = np.square(Q, out=Q) @ inverses.T.astype(Q.dtype)
         scores: list[Float] = []
-        for alpha in alphas:
-            inverse = self._inverse(alpha)
-            f = self.moments.target_mean + Q @ (inverse[:, None] * self.rotated)
-            leverage = unit_weight * (1.0 / self.moments.weight + squares @ inverse)
+        for f, squares in zip(fits, leverages.T, strict=True):
+            leverage = unit_weight * (1.0 / self.moments.weight + squares)
             # A row that the model has to interpolate has no opinion about itself.
             leverage = np.minimum(leverage, 1.0 - 1e-10)
             scores.append(f - (Y - f) * (leverage / (1.0 - leverage))[:, None])

@@ -46,6 +46,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             )
             self.expansion_ = fit.expansion
             self.alpha_ = fit.alpha
+            self.solver_ = fit.solver
             self.landmark_indices_ = landmarks.indices
             self.n_kernel_evaluations_ = landmarks.n_kernel_evaluations + fit.n_kernel_evaluations
 

@@ -40,6 +40,8 @@ __all__ = [
 
 # The median heuristic needs a typical distance, not an exact one: half a million pairs.
 MEDIAN_ROWS = 1000
+# Kernel values that stay in a core's cache between the product and the exponential.
+CACHED_VALUES = 2**18
 
 
 def squared_distances(X: Any, Z: Any) -> Float:
@@ -62,6 +64,11 @@ def squared_distances(X: Any, Z: Any) -> Float:
 class Kernel(BaseEstimator):
     """Base class: a subclass fills a block of the kernel matrix in :meth:`evaluate`."""
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether every matrix ``K(Z, Z)`` is; False where that is not known."""
+        return True
+
     def __call__(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix of shape (rows of X, rows of Z); integers become float64."""
         X = X if sp.issparse(X) else np.asarray(X)
@@ -70,8 +77,15 @@ class Kernel(BaseEstimator):
         return self.evaluate(X.astype(dtype, copy=False), Z.astype(dtype, copy=False))
 
     def evaluate(self, X: Any, Z: Any) -> Float:
-        """Return ``k(x_i, z_j)`` for floating rows X (b × d) and Z (n × d) of one type."""
+        """Return ``k(x_i, z_j)`` for floating rows X (b × d) and Z (n × d) of one type.
+
+        A new matrix, which the caller may use up.
+        """
         raise NotImplementedError
+
+    def bind(self, Z: Any) -> Callable[[Any], Float]:
+        """Return ``X ↦ K(X, Z)`` for one Z and many X, both floating and of one type."""
+        return lambda X: self.evaluate(X, Z)
 
     def resolve(self, blocks: Blocks, rng: np.random.RandomState) -> Kernel:
         """Return this kernel with every parameter that depends on the data set to a number."""
@@ -171,9 +185,43 @@ class RBF(_Radial):
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
-        K = squared_distances(X, Z)
-        K *= -self.width
-        return np.exp(K, out=K)
+        return self.bind(Z)(X)
+
+    def bind(self, Z: Any) -> Callable[[Any], Float]:
+        """Return ``X ↦ K(X, Z)``; for dense rows one product and one exponential."""
+        if sp.issparse(Z):
+            return lambda X: self._of_distances(squared_distances(X, Z))
+        gamma, (n, d) = self.width, Z.shape
+        # −γ‖x − z‖² = [x, ‖x‖², 1] · [2γz, −γ, −γ‖z‖²], both sides moved to the mean of Z
+        # (see squared_distances): the product alone gives what is to be exponentiated.
+        shift = Z.mean(axis=0)
+        columns = np.empty((d + 2, n), dtype=Z.dtype)
+        columns[:d] = (Z - shift).T
+        columns[d + 1] = -gamma * np.einsum("ij,ij->j", columns[:d], columns[:d])
+        columns[d] = -gamma
+        columns[:d] *= 2.0 * gamma
+
+        def bound(X: Any) -> Float:
+            if sp.issparse(X):
+                return self._of_distances(squared_distances(X, Z))
+            rows = np.empty((X.shape[0], d + 2), dtype=Z.dtype)
+            np.subtract(X, shift, out=rows[:, :d])
+            np.einsum("ij,ij->i", rows[:, :d], rows[:, :d], out=rows[:, d])
+            rows[:, d + 1] = 1.0
+            K = np.empty((X.shape[0], n), dtype=Z.dtype)
+            step = max(1, CACHED_VALUES // n)
+            for start in range(0, len(K), step):
+                part = K[start : start + step]
+                np.matmul(rows[start : start + step], columns, out=part)
+                np.minimum(part, 0.0, out=part)
+                np.exp(part, out=part)
+            return K
+
+        return bound
+
+    def _of_distances(self, D: Float) -> Float:
+        D *= -self.width
+        return np.exp(D, out=D)
 
 
 @dataclass(repr=False, eq=False)
@@ -252,6 +300,11 @@ class Polynomial(_Width):
     coef0: float = 1.0
     degree: float = 3
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether all terms of the power count positively."""
+        return self.coef0 >= 0 and float(self.degree).is_integer()
+
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         K: Float = pairwise.polynomial_kernel(
@@ -275,6 +328,11 @@ class Sigmoid(_Width):
     """
 
     coef0: float = 1.0
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """False."""
+        return False
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
@@ -354,6 +412,11 @@ class Chi2(_Width):
 class AdditiveChi2(Kernel):
     """Additive chi-squared kernel ``−Σ (x − z)² / (x + z)`` of non-negative features."""
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        """False: it is a negative distance."""
+        return False
+
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         _require_histograms(X, self)
@@ -387,6 +450,11 @@ class FunctionKernel(Kernel):
     vectorized: bool = False
     params: dict[str, Any] | None = field(default=None)
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        """False: nobody knows."""
+        return False
+
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         params = self.params or {}
@@ -399,7 +467,7 @@ class FunctionKernel(Kernel):
                 f"The kernel function returned shape {K.shape} for {X.shape[0]} rows and "
                 f"{Z.shape[0]} landmarks; it must return {(X.shape[0], Z.shape[0])}."
             )
-        return K.astype(X.dtype, copy=False)
+        return np.array(K, dtype=X.dtype)  # a copy: the caller may use it up
 
 
 KERNELS: dict[str, type[Kernel]] = {

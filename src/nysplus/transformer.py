@@ -14,6 +14,7 @@ from nysplus._blocks import Blocks, float_dtype, row_slices
 from nysplus._feature_map import FeatureMap
 from nysplus._progress import CallbackSupportMixin, progress_of, with_callbacks
 from nysplus._targets import DiscreteTargets, Float
+from nysplus._threads import in_threads
 from nysplus._validation import check_rows, encode_labels, make_plan
 from nysplus.kernels import make_kernel
 from nysplus.landmarks import make_selector
@@ -133,7 +134,9 @@ class Nystroem(
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
             problem, landmarks = plan.choose(Blocks(X, targets, progress=progress), rng)
-            self.feature_map_ = plan.approximation.build(problem.kernel, landmarks.points, rng)
+            self.feature_map_ = plan.approximation.build(
+                problem.kernel, landmarks.points, rng, principal=True
+            )
             self.component_indices_ = landmarks.indices
         return self
 
@@ -154,9 +157,12 @@ class Nystroem(
         dtype = float_dtype(X.dtype)
         working = dtype if feature_map.allows_float32 else np.dtype(np.float64)
         features = np.empty((X.shape[0], feature_map.rank), dtype=dtype)
-        row_bytes = 8 * (2 * X.shape[1] + feature_map.n_landmarks + feature_map.rank)
-        for rows in row_slices(X.shape[0], row_bytes):
-            features[rows] = feature_map.features(X[rows], working)
+        evaluate = feature_map.features(working)
+        slices = row_slices(X.shape[0], 8 * (2 * X.shape[1] + feature_map.n_landmarks))
+        for rows, part in zip(
+            slices, in_threads(lambda rows: evaluate(X[rows]), slices), strict=True
+        ):
+            features[rows] = part
         return features
 
     @property

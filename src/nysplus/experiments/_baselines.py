@@ -37,7 +37,11 @@ def fit_fourier(trial: Trial, n: int, n_initial: int) -> Fitted:
         def part(block: Block) -> Moments:
             return Moments.of(sampler.transform(block.X), block.Y, block.weight)
 
-        W, b = RidgePath.of(trial.blocks.fold(part, row_bytes, "ridge: moments")).solve(ALPHA)
+        assert trial.blocks.targets is not None
+        total = Moments.zero(n, trial.blocks.targets.n_outputs)
+        moments = trial.blocks.fold(part, total, row_bytes, "ridge: moments")
+        solution = RidgePath(moments).solve(ALPHA)
+        W, b = solution.W, solution.b
 
     def predict(rows: Any) -> Codes:
         slices = row_slices(len(rows), row_bytes)

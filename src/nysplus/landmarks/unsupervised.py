@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn import cluster
 from sklearn.exceptions import ConvergenceWarning
 
@@ -65,8 +66,9 @@ def centroids(
 ) -> tuple[Any, npt.NDArray[np.intp]]:
     """Return `n` k-means centroids of some rows, weighted by sample weight, and each row's cluster.
 
-    Rows that are equal to each other may leave fewer distinct centroids than asked for; the
-    repeated ones add nothing to the model and do no harm.
+    Distances are taken in float32 about the mean of the rows, which is twice as fast and exact
+    enough to tell which centroid is the nearest. Rows that are equal to each other may leave
+    fewer distinct centroids than asked for; the repeated ones add nothing and do no harm.
     """
     kmeans = cluster.KMeans(
         n_clusters=n,
@@ -78,6 +80,28 @@ def centroids(
     with warnings.catch_warnings():
         # said when rows repeat each other, which is fine here (see above)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        kmeans.fit(blocks.take(rows), sample_weight=blocks.counts(rows))
-    points = kmeans.cluster_centers_.astype(blocks.dtype, copy=False)
-    return points, kmeans.labels_.astype(np.intp)
+        X, shift = _in_float32(blocks.take(rows))
+        kmeans.fit(X, sample_weight=blocks.counts(rows))
+    labels = kmeans.labels_.astype(np.intp)
+    points = kmeans.cluster_centers_.astype(blocks.dtype) + shift
+    # The means of the final clusters, from the rows as they are.
+    share = sp.csr_matrix((blocks.counts(rows), (labels, np.arange(len(labels)))), (n, len(labels)))
+    mass = np.asarray(share.sum(axis=1)).ravel()
+    sums = share @ blocks.take(rows).astype(np.float64, copy=False)
+    sums = sums.toarray() if sp.issparse(sums) else sums
+    points[mass > 0] = sums[mass > 0] / mass[mass > 0, None]
+    return points, labels
+
+
+def _in_float32(X: Any) -> tuple[Any, Any]:
+    """Return the rows in float32, less their mean where they are dense, and that mean.
+
+    Rows that float32 cannot hold, or hardly tells apart, are returned as they are.
+    """
+    if X.dtype == np.float32 or sp.issparse(X):
+        return X, X.dtype.type(0)
+    shift = X.mean(axis=0)
+    X = X - shift
+    largest = np.abs(X).max(initial=0.0)
+    tiny, huge = np.finfo(np.float32).tiny ** 0.5, np.finfo(np.float32).max ** 0.5
+    return (X.astype(np.float32) if tiny < largest < huge else X), shift

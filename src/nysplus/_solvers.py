@@ -1,0 +1,436 @@
+"""Three ways to the ridge solution on Nyström features, and which one to take.
+
+- `Direct`: whiten every block, sum the moments of the features, factorise. Right for every
+  spectrum in float64; in float32 where the landmarks' kernel matrix allows it.
+- `GramFirst`: sum the moments of the kernel values and whiten them at the end, which saves a
+  product of n² for every row but loses twice the digits; conjugate gradients bring them back.
+- `Iterative`: conjugate gradients from a sketch of the rows. No n² for every row at all.
+
+Every way checks its own result; `solve_ridge` goes on to the next one where the check fails.
+`docs/numerics.md` derives the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+
+from nysplus._blocks import Block, Blocks
+from nysplus._feature_map import FeatureMap
+from nysplus._iterative import (
+    SKETCH_RATIO,
+    NormalEquations,
+    conjugate_gradients,
+    preconditioner,
+    sketched_scatter,
+)
+from nysplus._ridge import Moments, RidgePath, Solution, largest_within_noise
+from nysplus._targets import DiscreteTargets, Float
+
+# Rows that the ridge is chosen on: a standard error of an accuracy of .15 points at 95 %.
+TRIAL_ROWS = 20_000
+# The objective is to be within this share of its minimum.
+TOLERANCE = 1e-6
+# Estimates of the gap are orders of magnitude: they have to stay this far below the tolerance.
+SAFETY = 100.0
+# The same where the gap is measured rather than estimated: what conjugate gradients stop at.
+FINE_TOLERANCE = 3e-8
+# Enough to compare ridges by.
+ROUGH_TOLERANCE = 1e-4
+# Expected share of the objective by which float32 may miss the minimum for it to be tried.
+MAX_FLOAT32_GAP = 1e-7
+# The same where a residual in float64 corrects the result, and what that may find missing.
+MAX_CORRECTED_GAP = 1e-5
+MAX_CORRECTION = 1e-4
+# A worst-case error of the whitened gram matrix this many times its smallest eigenvalue is still
+# polished away: the worst case is far above what happens.
+MAX_GRAM_ERROR = 10.0
+# With fewer rows than this for each feature the sketch is nearly as large as what it stands for.
+MIN_ITERATIVE_RATIO = 4
+
+# Iterations after which a polished solution is given up.
+MAX_POLISH = 4
+
+# The cost model, in float64 operations of a matrix product (measured by benchmarks/crossover.py).
+EXPONENTIAL = 30.0  # a kernel value beyond its product
+KEPT_VALUE = 90.0  # a kernel value that is read from memory and used twice
+SKETCHED_VALUE = 60.0  # a kernel value that enters the sketch
+TYPICAL_ITERATIONS = 30
+# Matrices of n × n numbers that the direct solver holds at its peak.
+DIRECT_MATRICES = 6
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be solved.
+
+    Attributes
+    ----------
+    blocks : Blocks
+    feature_map : FeatureMap
+    alphas : tuple of float
+        Ridges to choose from.
+    rng : RandomState
+    stage : str
+        Name of the passes in progress reports.
+    """
+
+    blocks: Blocks
+    feature_map: FeatureMap
+    alphas: tuple[float, ...]
+    rng: np.random.RandomState
+    stage: str
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of temporaries a row of a pass needs: X twice, K, and Φ twice."""
+        n, k = self.feature_map.n_landmarks, self.feature_map.rank
+        return 8 * (2 * self.blocks.n_features + n + 2 * k)
+
+    def trial_rows(self, most: int) -> npt.NDArray[np.intp] | None:
+        """Return `most` rows at random, in order; None where that would be all of them."""
+        if len(self.blocks.candidates()) <= most:
+            return None
+        return np.sort(self.blocks.sample(most, self.rng))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A certified solution.
+
+    Attributes
+    ----------
+    solver : str
+    alpha : float
+        The ridge that was chosen.
+    W, b : ndarray
+        Weights of the features, intercept.
+    n_rows : int
+        Rows whose kernel values were computed, counted as often as that was done.
+    """
+
+    solver: str
+    alpha: float
+    W: Float
+    b: Float
+    n_rows: int
+
+
+def solve_ridge(task: Task) -> Answer:
+    """Take the cheapest way that the spectrum allows, and the next one if its check fails."""
+    spent = 0
+    for solver in _ways(task):
+        answer, n_rows = solver.solve(task)
+        spent += n_rows
+        if answer is not None:
+            return Answer(solver.name, *answer, spent)
+    raise AssertionError("the direct solver in float64 has no check to fail")
+
+
+Found = tuple[float, Float, Float]
+
+
+@dataclass(frozen=True)
+class Direct:
+    """Moments of the whitened features, one product of n² more for every row than `GramFirst`."""
+
+    dtype: Any
+
+    @property
+    def name(self) -> str:
+        """What `solver_` says."""
+        return f"direct-{np.dtype(self.dtype).name}"
+
+    def cost(self, N: int, n: int, d: int) -> float:
+        """Return the work in units of a float64 operation in a matrix product."""
+        return _speed(self.dtype) * N * n * (2 * d + 2.2 * n)
+
+    def solve(self, task: Task) -> tuple[Found | None, int]:
+        """Return the solution, or None if float32 was not enough; and the rows evaluated."""
+        feature_map = task.feature_map
+        path = RidgePath(_moments(task, feature_map.features(self.dtype), feature_map.rank))
+        alpha, n_rows = _choose(task, path, self.dtype)
+        found = path.solve(alpha)
+        error = feature_map.float32_noise if self.dtype is np.float32 else 0.0
+        if _certified(error, found):
+            return (alpha, found.W, found.b), n_rows
+        polished, more = _polish(task, path, alpha, found.W)
+        return polished, n_rows + more
+
+
+@dataclass(frozen=True)
+class GramFirst:
+    """Moments of the kernel values, whitened at the end and polished where that is needed."""
+
+    name = "gram-float64"
+
+    def cost(self, N: int, n: int, d: int) -> float:
+        """Return the work in units of a float64 operation in a matrix product."""
+        polish = 2 * (2 * d + EXPONENTIAL + KEPT_VALUE)
+        return N * n * (2 * d + n + polish)
+
+    def allowed(self, task: Task) -> bool:
+        """Tell by the landmarks alone whether the result will be good enough to polish.
+
+        Typical sizes: ‖G‖ is a hundredth of N·n, and the smallest eigenvalue of the features'
+        scatter is 20 N/n times that of B (ratios of ten datasets, docs/numerics.md).
+        """
+        N, n, smallest = (
+            task.blocks.n_rows,
+            task.feature_map.n_landmarks,
+            task.feature_map.smallest,
+        )
+        expected = 20.0 * smallest * N / n + min(task.alphas)
+        return gram_error(smallest, 0.01 * N * n) <= MAX_GRAM_ERROR * expected
+
+    def solve(self, task: Task) -> tuple[Found | None, int]:
+        """Return the solution, or None if too many digits were lost; and the rows evaluated."""
+        feature_map = task.feature_map
+        moments = _moments(task, feature_map.columns(np.float64), feature_map.n_landmarks)
+        path = RidgePath(moments.mapped(feature_map.transposed))
+        alpha, n_rows = _choose(task, path, np.float64)
+        found = path.solve(alpha)
+        error = gram_error(feature_map.smallest, float(np.linalg.norm(moments.scatter)))
+        if error > MAX_GRAM_ERROR * found.smallest:
+            return None, n_rows
+        if _certified(error, found):
+            return (alpha, found.W, found.b), n_rows
+        polished, more = _polish(task, path, alpha, found.W)
+        return polished, n_rows + more
+
+
+@dataclass(frozen=True)
+class Iterative:
+    """Conjugate gradients, preconditioned by a sketch of the rows."""
+
+    dtype: Any
+
+    @property
+    def name(self) -> str:
+        """What `solver_` says."""
+        return f"iterative-{np.dtype(self.dtype).name}"
+
+    def _keeps(self, N: int, n: int) -> bool:
+        """Tell whether K is kept: if it takes no more than the direct solver's n × n matrices."""
+        budget = max(get_config()["working_memory"] * 2**20, DIRECT_MATRICES * 8 * n * n)
+        return bool(N * n * np.dtype(self.dtype).itemsize <= budget)
+
+    def cost(self, N: int, n: int, d: int) -> float:
+        """Return the work in units of a float64 operation in a matrix product."""
+        speed = _speed(self.dtype)
+        values = N * n * (speed * 2 * d + EXPONENTIAL)
+        visit = speed * N * n * KEPT_VALUE
+        if not self._keeps(N, n):
+            visit += values
+        sketch = speed * SKETCH_RATIO * n * (2.2 * n * n) + N * n * SKETCHED_VALUE
+        exact = N * n * (2 * d + EXPONENTIAL + KEPT_VALUE) if self.dtype is np.float32 else 0.0
+        return values + sketch + exact + TYPICAL_ITERATIONS * visit
+
+    def solve(self, task: Task) -> tuple[Found | None, int]:
+        """Return the solution, or None if it did not converge; and the rows evaluated."""
+        blocks, feature_map = task.blocks, task.feature_map
+        keep = self._keeps(blocks.n_rows, feature_map.n_landmarks)
+        equations = NormalEquations(blocks, feature_map, self.dtype, task.stage, keep)
+        scatter = sketched_scatter(equations.sketch(task.rng))
+        alpha, n_rows = task.alphas[0], 0
+        W: Float = np.zeros((feature_map.rank, len(equations.target_mean)))
+        if len(task.alphas) > 1:
+            alpha, W, n_rows = self._choose(task, equations, scatter)
+        solve = preconditioner(scatter, alpha)
+        if solve is None:
+            return None, n_rows + equations.evaluated
+        start = equations.start(W, alpha)
+        if self.dtype is np.float32:
+            rough = conjugate_gradients(equations, solve, start, alpha, TOLERANCE)
+            # One residual in float64 shows what float32 has missed; the same share of that is
+            # missed again when it is made up for.
+            exact = NormalEquations(blocks, feature_map, np.float64, task.stage)
+            exact.feature_mean = equations.feature_mean
+            start = exact.start(rough.W, alpha)
+            equations.feature_mean = exact.feature_mean
+            n_rows += exact.evaluated
+            if float((start.R * solve(start.R)).sum()) > MAX_CORRECTION * start.objective:
+                return None, n_rows + equations.evaluated
+        found = conjugate_gradients(equations, solve, start, alpha, FINE_TOLERANCE)
+        n_rows += equations.evaluated
+        return (alpha, found.W, found.b) if found.converged else None, n_rows
+
+    def _choose(
+        self, task: Task, equations: NormalEquations, scatter: Float
+    ) -> tuple[float, Float, int]:
+        """Choose α on rows that are left out of all fits.
+
+        Leave-one-out needs the leverage of every row, which iterations do not give. Returns α,
+        weights to start from, and the rows evaluated.
+        """
+        most = min(TRIAL_ROWS, len(task.blocks.candidates()) // 5)
+        trials = task.trial_rows(most)
+        assert trials is not None
+        training = equations.reweighted(task.blocks.without(trials))
+        W: Float = np.zeros((task.feature_map.rank, len(equations.target_mean)))
+        models: dict[float, tuple[Float, Float]] = {}
+        for alpha in reversed(task.alphas):  # a large ridge is easy, and a start for the next
+            solve = preconditioner(scatter, alpha)
+            if solve is not None:
+                start = training.start(W, alpha)
+                W = conjugate_gradients(training, solve, start, alpha, ROUGH_TOLERANCE).W
+            models[alpha] = W, training.intercept(W)
+        alpha = _best_on(task, trials, self.dtype, models)
+        return alpha, models[alpha][0], training.evaluated + len(trials)
+
+
+Solver = Direct | GramFirst | Iterative
+
+
+def _ways(task: Task) -> list[Solver]:
+    """Return the solvers to try in turn, the cheapest first; the last one never fails."""
+    blocks, feature_map = task.blocks, task.feature_map
+    sure = Direct(np.float64)
+    expected = _float32_gap(task)
+    shortcuts: list[Solver] = [Direct(np.float32)] if expected <= MAX_FLOAT32_GAP else []
+    gram = GramFirst()
+    if gram.allowed(task):
+        shortcuts.append(gram)
+    if feature_map.rank and len(blocks.candidates()) >= MIN_ITERATIVE_RATIO * feature_map.rank:
+        shortcuts.append(Iterative(np.float32 if expected <= MAX_CORRECTED_GAP else np.float64))
+    size = (blocks.n_rows, feature_map.n_landmarks, blocks.n_features)
+    shortcuts = [way for way in shortcuts if way.cost(*size) < sure.cost(*size)]
+    return [*sorted(shortcuts, key=lambda way: way.cost(*size)), sure]
+
+
+def _float32_gap(task: Task) -> float:
+    """Estimate by the landmarks alone how far float32 would miss the minimum, relative to it.
+
+    The smallest eigenvalue of the features' scatter is N/n times that of B or more, and ‖W‖² is
+    of the order of the objective or below.
+    """
+    blocks, feature_map = task.blocks, task.feature_map
+    if blocks.dtype != np.float32 or feature_map.rank == 0:
+        return np.inf
+    least = feature_map.smallest * blocks.n_rows / feature_map.n_landmarks + min(task.alphas)
+    return feature_map.float32_noise**2 / least
+
+
+def _speed(dtype: Any) -> float:
+    """Return the time of an operation in a matrix product, in units of one in float64."""
+    return 0.5 if dtype is np.float32 else 1.0
+
+
+def gram_error(smallest: float, size: float) -> float:
+    """Return the error of the whitened scatter when that of K, of norm `size`, was summed."""
+    return float(np.finfo(np.float64).eps * size / max(smallest, 1e-300))
+
+
+def _certified(error: float, found: Solution) -> bool:
+    """Tell whether an error of the features or of their scatter leaves the objective minimal.
+
+    It moves the solution by about ``error ‖W‖ / (s_min + α)``, and the objective, which is flat
+    at its minimum, by the square of that times the curvature.
+    """
+    gap = error**2 * float((found.W**2).sum()) / max(found.smallest, 1e-300)
+    return bool(SAFETY * gap <= TOLERANCE * found.objective)
+
+
+def _polish(task: Task, path: RidgePath, alpha: float, W: Float) -> tuple[Found | None, int]:
+    """Improve a solution by conjugate gradients in float64; return the rows evaluated as well.
+
+    The factor of what was summed with too few digits is an excellent preconditioner.
+    """
+    equations = NormalEquations(task.blocks, task.feature_map, np.float64, task.stage)
+    equations.feature_mean = path.moments.feature_mean
+    solve, start = path.factor(alpha)[0], equations.start(W, alpha)
+    found = conjugate_gradients(equations, solve, start, alpha, FINE_TOLERANCE, MAX_POLISH)
+    return (alpha, found.W, found.b) if found.converged else None, equations.evaluated
+
+
+def _moments(task: Task, evaluate: Callable[[Any], Float], k: int) -> Moments:
+    """Return the moments of all rows, of whatever `evaluate` makes of them, in one pass."""
+    assert task.blocks.targets is not None
+
+    def part(block: Block) -> Moments:
+        return Moments.of(evaluate(block.X), block.Y, block.weight)
+
+    total = Moments.zero(k, task.blocks.targets.n_outputs)
+    return task.blocks.fold(part, total, task.row_bytes, f"{task.stage}: moments")
+
+
+def _choose(task: Task, path: RidgePath, dtype: Any) -> tuple[float, int]:
+    """Choose α; return it and the rows evaluated so far, those of the moments included.
+
+    Classes are judged as classes: by the closed-form leave-one-out accuracy on all rows or a
+    uniform part of them. Values are judged by generalized cross-validation, which needs none.
+    """
+    targets, n_rows = task.blocks.targets, task.blocks.n_rows
+    if len(task.alphas) == 1:
+        return task.alphas[0], n_rows
+    if not isinstance(targets, DiscreteTargets):
+        return min(task.alphas, key=path.generalized_cross_validation), n_rows
+    columns = task.feature_map.columns(dtype)
+    rotation = task.feature_map.collapse(path.vectors).astype(dtype)
+    centre = (path.moments.feature_mean @ path.vectors).astype(dtype)
+
+    def scores(block: Block) -> list[Float]:
+        Q = columns(block.X) @ rotation
+        Q -= centre
+        return path.leave_one_out(Q, block.Y, block.unit_weight, task.alphas)
+
+    trials = task.trial_rows(TRIAL_ROWS)
+    accuracies, count = _accuracies(task, targets, scores, trials, "leave-one-out")
+    alpha = largest_within_noise(task.alphas, accuracies, count)
+    return alpha, n_rows + (n_rows if trials is None else len(trials))
+
+
+def _accuracies(
+    task: Task,
+    targets: DiscreteTargets,
+    scores: Callable[[Block], list[Float]],
+    rows: npt.NDArray[np.intp] | None,
+    what: str,
+) -> tuple[Float, float]:
+    """Return the accuracy for each α on some rows, and how many observations these are."""
+
+    def part(block: Block) -> Float:
+        weight = block.weight
+        right = [weight @ targets.hits(score, block.rows) for score in scores(block)]
+        return np.array([*right, weight.sum(), np.maximum(weight, weight > 0).sum()])
+
+    total: Float = np.zeros(len(task.alphas) + 2)
+    sums = task.blocks.fold(part, total, task.row_bytes, f"{task.stage}: {what}", rows)
+    return sums[:-2] / sums[-2], float(sums[-1])
+
+
+def _best_on(
+    task: Task,
+    rows: npt.NDArray[np.intp],
+    dtype: Any,
+    models: dict[float, tuple[Float, Float]],
+) -> float:
+    """Return the α whose weights and intercept serve the given rows best."""
+    targets = task.blocks.targets
+    columns = task.feature_map.columns(dtype)
+    expansions = [
+        (task.feature_map.collapse(models[alpha][0]).astype(dtype), models[alpha][1])
+        for alpha in task.alphas
+    ]
+
+    def scores(block: Block) -> list[Float]:
+        K = columns(block.X)
+        return [K @ A + b for A, b in expansions]
+
+    if isinstance(targets, DiscreteTargets):
+        accuracies, count = _accuracies(task, targets, scores, rows, "left-out rows")
+        return largest_within_noise(task.alphas, accuracies, count)
+
+    def squares(block: Block) -> Float:
+        errors = [((block.Y - score) ** 2).sum(axis=1) for score in scores(block)]
+        return np.array([block.weight @ error for error in errors])
+
+    total: Float = np.zeros(len(task.alphas))
+    stage = f"{task.stage}: left-out rows"
+    errors = task.blocks.fold(squares, total, task.row_bytes, stage, rows)
+    return task.alphas[int(np.argmin(errors))]

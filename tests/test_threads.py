@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn import config_context, get_config
+from sklearn.datasets import make_moons
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from nysplus import NystroemClassifier
+from nysplus._blocks import Blocks, row_slices
+from nysplus._threads import in_threads, thread_count
+
+
+@pytest.fixture
+def two_threads():
+    """Two threads of BLAS, whatever OMP_NUM_THREADS says to the test run."""
+    with threadpool_limits(2, user_api="blas"):
+        yield
+
+
+def blas_threads():
+    """Threads that BLAS has right now, asked of the libraries themselves."""
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    return {library.num_threads for library in libraries}
+
+
+def cut_into_blocks(monkeypatch, rows):
+    """Make small data come in several blocks, whatever the number of threads."""
+    monkeypatch.setattr(row_slices, "__defaults__", (rows,))
+    monkeypatch.setattr("nysplus._expansion.MIN_BLOCK_ROWS", rows)
+    monkeypatch.setattr("nysplus._expansion.CACHED_VALUES", 1)
+
+
+# ---- order and results -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_items", [0, 1, 2, 3, 20])
+def test_results_come_in_order_however_long_they_take(n_items, two_threads):
+    def slow_first(item):
+        time.sleep(0.002 * (item % 3 == 0))
+        return item**2
+
+    assert list(in_threads(slow_first, range(n_items))) == [i**2 for i in range(n_items)]
+
+
+def test_both_threads_work_at_the_same_time(two_threads):
+    meeting = threading.Barrier(2, timeout=10)
+    names = list(
+        in_threads(lambda _: (meeting.wait(), threading.current_thread().name)[1], range(6))
+    )
+    assert len(set(names)) == 2
+    assert threading.main_thread().name not in names
+
+
+def test_few_results_wait_to_be_taken(two_threads):
+    started = []
+    results = in_threads(lambda item: started.append(item), range(100))
+    next(results)
+    time.sleep(0.02)
+    assert len(started) <= 4  # one was taken, one more than there are threads may wait
+    results.close()
+
+
+def test_items_may_come_from_a_generator(two_threads):
+    assert list(in_threads(lambda item: item + 1, (i for i in range(5)))) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("alpha", [1e-3, "auto"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_number_of_threads_changes_no_bit(alpha, dtype, monkeypatch):
+    X, y = make_moons(2000, noise=0.3, random_state=0)
+    X = X.astype(dtype)
+    cut_into_blocks(monkeypatch, 150)
+    models, workers = {}, {}
+    submit = ThreadPoolExecutor.submit
+    monkeypatch.setattr(
+        ThreadPoolExecutor,
+        "submit",
+        lambda pool, *work: workers[number].append(pool) or submit(pool, *work),
+    )
+    # BLAS itself has one thread throughout: its own sharing may round differently
+    with threadpool_limits(1, user_api="blas"):
+        for number in (1, 2, 3):
+            workers[number] = []
+            monkeypatch.setattr("nysplus._threads.thread_count", lambda number=number: number)
+            model = NystroemClassifier(40, gamma=20.0, alpha=alpha, random_state=0).fit(X, y)
+            models[number] = model, model.decision_function(X)
+    assert [len(pools) > 50 for pools in workers.values()] == [False, True, True]
+    one, scores = models[1]
+    for other, other_scores in (models[2], models[3]):
+        np.testing.assert_array_equal(other.landmarks_, one.landmarks_)
+        np.testing.assert_array_equal(other.dual_coef_, one.dual_coef_)
+        np.testing.assert_array_equal(other.intercept_, one.intercept_)
+        np.testing.assert_array_equal(other_scores, scores)
+        assert other.alpha_ == one.alpha_
+
+
+# ---- BLAS --------------------------------------------------------------------------------------
+
+
+def test_each_thread_has_a_blas_of_its_own_and_the_limit_is_restored(two_threads):
+    assert thread_count() == 2
+    inside = list(in_threads(lambda _: blas_threads(), range(5)))
+    assert inside == [{1}] * 5
+    assert blas_threads() == {2}
+
+
+def test_one_item_alone_keeps_all_threads_of_blas(two_threads):
+    (inside,) = in_threads(lambda _: (blas_threads(), threading.current_thread()), range(1))
+    assert inside == ({2}, threading.main_thread())
+
+
+def test_an_error_in_a_worker_reaches_the_caller_and_the_limit_is_restored(two_threads):
+    def fails(item):
+        if item == 3:
+            raise ArithmeticError("block 3")
+        return item
+
+    got = []
+    with pytest.raises(ArithmeticError, match="block 3"):
+        got.extend(in_threads(fails, range(10)))
+    assert blas_threads() == {2}
+
+
+def test_an_error_in_a_kernel_reaches_whoever_fits(two_threads, monkeypatch):
+    X, y = make_moons(500, random_state=0)
+    cut_into_blocks(monkeypatch, 50)
+
+    def kernel(x, z):
+        if threading.current_thread() is not threading.main_thread():
+            raise ZeroDivisionError("in a worker")
+        return 1.0
+
+    with pytest.raises(ZeroDivisionError, match="in a worker"):
+        NystroemClassifier(3, kernel=kernel, alpha=1.0, random_state=0).fit(X, y)
+    assert blas_threads() == {2}
+    assert NystroemClassifier(5, random_state=0).fit(X, y).score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("how", ["closed", "lost", "broken"])
+def test_abandoned_work_stops_and_the_limit_is_restored(how, two_threads):
+    done = []
+    results = in_threads(done.append, range(1000))
+    next(results)
+    assert blas_threads() == {1}
+    if how == "closed":
+        results.close()
+    elif how == "lost":
+        del results
+        gc.collect()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            results.throw(KeyboardInterrupt())
+    assert blas_threads() == {2}
+    finished = len(done)
+    assert finished < 10
+    time.sleep(0.01)
+    assert len(done) == finished
+    assert not [t for t in threading.enumerate() if t.name.startswith("ThreadPoolExecutor")]
+
+
+def test_a_consumer_that_fails_restores_the_limit(two_threads):
+    blocks = Blocks(np.ones((1000, 1)))
+
+    def consume():
+        for _ in blocks.each(lambda block: block.X.sum(), 2**28, "pass"):
+            raise LookupError
+
+    with config_context(working_memory=1024), pytest.raises(LookupError):
+        consume()
+    assert blas_threads() == {2}
+
+
+def test_a_limit_on_blas_is_a_limit_on_threads(two_threads):
+    with threadpool_limits(1):
+        assert thread_count() == 1
+        names = {*in_threads(lambda _: threading.current_thread(), range(5))}
+        assert names == {threading.main_thread()}
+    assert thread_count() == 2
+
+
+def test_outside_the_main_thread_there_is_one_thread_and_blas_is_left_alone(two_threads):
+    def look():
+        own = threading.current_thread()
+        count = thread_count()
+        workers = list(
+            in_threads(lambda _: (threading.current_thread() is own, *blas_threads()), range(5))
+        )
+        seen.append((count, workers))
+
+    seen = []
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen == [(1, [(True, 2)] * 5)]
+
+
+# ---- settings of scikit-learn ------------------------------------------------------------------
+
+
+def test_workers_see_the_settings_of_their_caller(two_threads):
+    assert get_config()["working_memory"] != 7
+    with config_context(working_memory=7, assume_finite=True):
+        settings = list(in_threads(lambda _: get_config(), range(6)))
+    assert {(s["working_memory"], s["assume_finite"]) for s in settings} == {(7, True)}
+
+
+# ---- other people's processes and threads ------------------------------------------------------
+
+
+def fit_some(seed):
+    X, y = make_moons(1500, noise=0.3, random_state=seed)
+    with config_context(working_memory=0.1):  # several blocks
+        model = NystroemClassifier(40, gamma=2.0, alpha=1e-3, random_state=seed).fit(X, y)
+        return model.decision_function(X)
+
+
+def _fit_and_send(connection):
+    connection.send(fit_some(0))
+    connection.close()
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
+)
+def test_a_forked_child_fits_as_its_parent_did(two_threads):
+    expected = fit_some(0)
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_fit_and_send, args=(sender,))
+    with warnings.catch_warnings():
+        # Python 3.12 warns that threads of the parent may hold locks; ours have all ended
+        warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
+        child.start()
+    try:
+        assert receiver.poll(20), "the child hangs"
+        np.testing.assert_allclose(receiver.recv(), expected, rtol=1e-6, atol=1e-9)
+        child.join(20)
+        assert child.exitcode == 0
+    finally:
+        child.kill()
+        child.join()
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_joblib_fits_the_same_models(backend, two_threads):
+    X, y = make_moons(1500, noise=0.3, random_state=0)
+    models = [
+        NystroemClassifier(30, gamma=gamma, alpha=1e-3, random_state=0) for gamma in (1.0, 2.0, 3.0)
+    ]
+    with config_context(working_memory=0.1):  # several blocks
+        jobs = (delayed(model.fit)(X, y) for model in models)
+        fitted = Parallel(n_jobs=2, backend=backend)(jobs)
+        expected = [model.fit(X, y).decision_function(X) for model in models]
+    for other, scores in zip(fitted, expected, strict=True):
+        np.testing.assert_allclose(other.decision_function(X), scores, rtol=1e-6, atol=1e-8)
+    assert blas_threads() == {2}
