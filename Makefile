@@ -35,8 +35,14 @@ exactness: $(READY)  ## compare with dense references and the reference figures 
 	$(BIN)/python benchmarks/exactness.py
 	$(BIN)/python benchmarks/reference_figures.py
 
-bench: $(READY)  ## speed against the peers: not written yet
-	@echo "The speed benchmarks are not written yet; 'make exactness' measures accuracy and memory."
+bench: $(READY)  ## speed against the peers, an hour; writes docs/benchmarks.md (needs NYSPLUS_DATA)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python benchmarks/speed.py --tree-waiting library
+	$(BIN)/python benchmarks/crossover.py
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/benchmark_page.py
 
 docs: $(READY)  ## the web pages: not written yet
 	@echo "There are no web pages yet; read docs/*.md and the docstrings."

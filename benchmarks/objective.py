@@ -1,0 +1,55 @@
+"""Value of the training problem at a fitted expansion, in float64 and in blocks.
+
+    J(A, b) = ‖K(X, Z) A + b − Y‖² + ρ tr(Aᵀ K(Z, Z) A)
+
+with targets ±1, one column a class, or one column for two classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from peers import Expansion
+
+_BLOCK_ROWS = 4096
+
+
+def training_objective(
+    X: np.ndarray, codes: np.ndarray, expansion: Expansion, gamma: float, rho: float
+) -> float:
+    """Return J.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, d)
+    codes : ndarray of shape (N,)
+        Classes as the numbers 0 to L − 1.
+    expansion : Expansion
+        Z, A and b of a model with the RBF kernel.
+    gamma, rho : float
+    """
+    A = expansion.dual_coef.astype(np.float64)
+    # Distances about the landmarks' mean: far from the origin ‖x‖² + ‖z‖² − 2xz cancels.
+    center = expansion.landmarks.mean(axis=0, dtype=np.float64)
+    Z = expansion.landmarks - center
+    n_outputs = A.shape[1]
+    total = 0.0
+    for first in range(0, len(X), _BLOCK_ROWS):
+        rows = slice(first, first + _BLOCK_ROWS)
+        scores = _rbf(X[rows] - center, Z, gamma) @ A + expansion.intercept
+        total += float(np.square(scores - _one_vs_rest(codes[rows], n_outputs)).sum())
+    return total + rho * float(np.einsum("il,il", A, _rbf(Z, Z, gamma) @ A))
+
+
+def _rbf(X: np.ndarray, Z: np.ndarray, gamma: float) -> np.ndarray:
+    K = X @ Z.T
+    K *= -2.0
+    K += np.einsum("ij,ij->i", X, X)[:, None]
+    K += np.einsum("ij,ij->i", Z, Z)
+    np.maximum(K, 0.0, out=K)
+    K *= -gamma
+    return np.exp(K, out=K)
+
+
+def _one_vs_rest(codes: np.ndarray, n_outputs: int) -> np.ndarray:
+    positive = codes[:, None] == (np.arange(n_outputs) if n_outputs > 1 else 1)
+    return np.where(positive, 1.0, -1.0)

@@ -1,0 +1,245 @@
+"""The systems that are compared: how each is made, what a user has to store, how it was solved.
+
+All get the same rows, kernel width, ridge, seed and number of threads. Anything else is each
+library's default. Libraries are imported where they are used, in the child that measures them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from child_process import n_threads
+
+RHO = 1e-5  # the paper's ridge
+SVC_C = 10.0
+SEED = 0
+
+
+class Expansion(NamedTuple):
+    """A fitted function ``k(x, Z) A + b``."""
+
+    landmarks: np.ndarray
+    dual_coef: np.ndarray
+    intercept: np.ndarray
+
+
+@dataclass(frozen=True)
+class System:
+    """One line of the comparison.
+
+    Attributes
+    ----------
+    name, title : str
+        The value in the CSV files, and the words for it on the page.
+    dtype : str
+        Type of the rows that the system is given.
+    make : callable
+        ``make(n, gamma)`` returns an unfitted estimator; ``n`` is None where there is no size.
+    stored_bytes : callable
+        What a user has to keep of a fitted estimator, in bytes.
+    sized : bool
+        Whether there is a number of landmarks or random features to choose.
+    trees : bool
+        Whether it is gradient boosting, whose many short parallel loops wait often.
+    requires : str
+        The module that must be installed, and ``package`` what to install for it.
+    expansion : callable, optional
+        Z, A, b of a fitted estimator, for systems that solve the same problem as ours.
+    """
+
+    name: str
+    title: str
+    dtype: str
+    make: Callable[[int | None, float], Any]
+    stored_bytes: Callable[[Any], int]
+    sized: bool = True
+    trees: bool = False
+    requires: str = ""
+    package: str = ""
+    expansion: Callable[[Any], Expansion] | None = None
+
+    @property
+    def installed(self) -> bool:
+        """Whether the library is there."""
+        return not self.requires or importlib.util.find_spec(self.requires) is not None
+
+
+# -- nysplus -------------------------------------------------------------------------------------
+
+
+def _nysplus(n: int | None, gamma: float) -> Any:
+    from nysplus import NystroemClassifier
+
+    return NystroemClassifier(n, gamma=gamma, alpha=RHO, selection="uniform", random_state=SEED)
+
+
+def _nysplus_defaults(n: int | None, gamma: float) -> Any:
+    from nysplus import NystroemClassifier
+
+    return NystroemClassifier(n, gamma=gamma, random_state=SEED)
+
+
+def _nysplus_expansion(model: Any) -> Expansion:
+    return Expansion(model.landmarks_, model.dual_coef_, model.intercept_)
+
+
+# -- scikit-learn --------------------------------------------------------------------------------
+
+
+def _sklearn_nystroem(n: int | None, gamma: float) -> Any:
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.pipeline import make_pipeline
+
+    features = Nystroem(gamma=gamma, n_components=n, random_state=SEED)
+    return make_pipeline(features, RidgeClassifier(alpha=RHO))
+
+
+def _sklearn_nystroem_expansion(model: Any) -> Expansion:
+    features, ridge = model[0], model[-1]
+    weights = np.atleast_2d(ridge.coef_).astype(np.float64)
+    dual_coef = features.normalization_.T.astype(np.float64) @ weights.T
+    return Expansion(features.components_, dual_coef, np.atleast_1d(ridge.intercept_))
+
+
+def _sklearn_fourier(n: int | None, gamma: float) -> Any:
+    from sklearn.kernel_approximation import RBFSampler
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.pipeline import make_pipeline
+
+    features = RBFSampler(gamma=gamma, n_components=n, random_state=SEED)
+    return make_pipeline(features, RidgeClassifier(alpha=RHO))
+
+
+def _sklearn_svc(n: int | None, gamma: float) -> Any:
+    from sklearn.svm import SVC
+
+    return SVC(C=SVC_C, gamma=gamma)
+
+
+def _intelex_svc(n: int | None, gamma: float) -> Any:
+    from daal4py import daalinit
+    from sklearnex.svm import SVC
+
+    daalinit(n_threads())  # it does not look at OMP_NUM_THREADS
+    return SVC(C=SVC_C, gamma=gamma)
+
+
+# -- trees ---------------------------------------------------------------------------------------
+
+
+def _lightgbm(n: int | None, gamma: float) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_jobs=n_threads(), random_state=SEED, verbose=-1)
+
+
+def _xgboost(n: int | None, gamma: float) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_jobs=n_threads(), random_state=SEED)
+
+
+# -- what a user has to store --------------------------------------------------------------------
+
+
+def _array_bytes(*names: str) -> Callable[[Any], int]:
+    """Count the arrays of these names in an estimator or in the steps of a pipeline."""
+
+    def count(model: Any) -> int:
+        steps = [step for _, step in getattr(model, "steps", [("", model)])]
+        return sum(
+            np.asarray(getattr(step, name)).nbytes
+            for step in steps
+            for name in names
+            if hasattr(step, name)
+        )
+
+    return count
+
+
+_svc_bytes = _array_bytes("support_vectors_", "dual_coef_", "intercept_")
+_nystroem_bytes = _array_bytes("components_", "normalization_", "coef_", "intercept_")
+_fourier_bytes = _array_bytes("random_weights_", "random_offset_", "coef_", "intercept_")
+
+
+def _nysplus_bytes(model: Any) -> int:
+    return int(model.model_bytes_)
+
+
+def _lightgbm_bytes(model: Any) -> int:
+    return len(model.booster_.model_to_string().encode())
+
+
+def _xgboost_bytes(model: Any) -> int:
+    return len(model.get_booster().save_raw("ubj"))
+
+
+# -- the table -----------------------------------------------------------------------------------
+
+FLOOR = "blas-floor"
+
+SYSTEMS = (
+    *(
+        System("nysplus", "nysplus", dtype, _nysplus, _nysplus_bytes, expansion=_nysplus_expansion)
+        for dtype in ("float32", "float64")
+    ),
+    System("nysplus-defaults", "nysplus, defaults", "float32", _nysplus_defaults, _nysplus_bytes),
+    *(
+        System(
+            "sklearn-nystroem",
+            "scikit-learn Nystroem + ridge",
+            dtype,
+            _sklearn_nystroem,
+            _nystroem_bytes,
+            expansion=_sklearn_nystroem_expansion,
+        )
+        for dtype in ("float32", "float64")
+    ),
+    System(
+        "sklearn-rbfsampler",
+        "scikit-learn RBFSampler + ridge",
+        "float64",
+        _sklearn_fourier,
+        _fourier_bytes,
+    ),
+    System("sklearn-svc", "scikit-learn SVC", "float64", _sklearn_svc, _svc_bytes, sized=False),
+    System(
+        "intelex-svc",
+        "scikit-learn-intelex SVC",
+        "float64",
+        _intelex_svc,
+        _svc_bytes,
+        sized=False,
+        requires="sklearnex",
+        package="scikit-learn-intelex",
+    ),
+    System(
+        "lightgbm",
+        "LightGBM",
+        "float32",
+        _lightgbm,
+        _lightgbm_bytes,
+        sized=False,
+        trees=True,
+        requires="lightgbm",
+        package="lightgbm",
+    ),
+    System(
+        "xgboost",
+        "XGBoost",
+        "float32",
+        _xgboost,
+        _xgboost_bytes,
+        sized=False,
+        trees=True,
+        requires="xgboost",
+        package="xgboost-cpu",
+    ),
+)
+
+TITLES = {system.name: system.title for system in SYSTEMS} | {FLOOR: "BLAS floor"}
