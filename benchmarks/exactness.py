@@ -75,7 +75,7 @@ def compare(name: str, n: int) -> str:
     return (
         f"{name:8s} {n:5d} {best:10.1f} {gap['float64']:9.1e} {gap['float32']:9.1e} "
         + " ".join(f"{share:9.2f}" for share in accuracy)
-        + f"   {single.dual_coef_.dtype}"
+        + f"   {double.solver_}, {single.solver_}"
     )
 
 
@@ -105,7 +105,7 @@ def main() -> None:
     print("                              relative gap        same class   accuracy %")
     print(
         "data         n  objective   float64   float32  as dense  of dense   float64   float32"
-        "   float32 rows computed in"
+        "   solvers"
     )
     for name in names:
         print(compare(name, CASES[name]), flush=True)

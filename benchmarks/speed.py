@@ -83,6 +83,10 @@ def _spread(n_rows: int, wanted: int) -> np.ndarray:
 # -- in the child --------------------------------------------------------------------------------
 
 
+# Seconds of a prediction that is repeated.
+SHORT_PREDICT = 5.0
+
+
 def measure_system(problem: Problem, system: System, n: int | None, objective: bool) -> dict:
     """Warm up, fit, predict; return the columns of a `Measurement`."""
     X, X_test = problem.X[system.dtype], problem.X_test[system.dtype]
@@ -93,7 +97,13 @@ def measure_system(problem: Problem, system: System, n: int | None, objective: b
         model = system.make(n, problem.gamma)
         before = resident_mb()
         fitted, fit_cpu, _ = _timed(model.fit, X, problem.codes)
-        predicted, predict_cpu, codes = _timed(model.predict, X_test)
+        # A short call is timed three times: the median is what a server would see.
+        calls = [_timed(model.predict, X_test)]
+        if calls[0][0].seconds < SHORT_PREDICT:
+            calls += [_timed(model.predict, X_test) for _ in range(2)]
+        predicted, predict_cpu, codes = sorted(calls, key=lambda call: call[0].seconds)[
+            len(calls) // 2
+        ]
     columns = {
         "status": "ok",
         "note": " ".join(str(caught[0].message).split())[:120] if caught else "",

@@ -213,17 +213,17 @@ def test_float32_storage_takes_the_size_of_the_kernel_into_account(rng):
 
 
 def test_a_float32_pass_that_fails_its_certificate_is_redone(rng, monkeypatch):
-    X32 = rng.rand(500, 4).astype(np.float32)
+    X32 = rng.rand(500, 40).astype(np.float32)
     y = rng.randint(0, 3, 500)
-    assert fit(X32, ClassTargets(y, 3), X32[:50], 50.0).solver == "direct-float32"
+    assert fit(X32, ClassTargets(y, 3), X32[:50], 1.0).solver == "direct-float32"
     monkeypatch.setattr("nysplus._solvers.TOLERANCE", 0.0)
     monkeypatch.setattr("nysplus._solvers.FINE_TOLERANCE", 0.0)
     monkeypatch.setattr("nysplus._solvers.MAX_POLISH", 0)
-    got = fit(X32, ClassTargets(y, 3), X32[:50], 50.0)
+    got = fit(X32, ClassTargets(y, 3), X32[:50], 1.0)
     assert got.solver == "direct-float64"
     # the pass in float32, a residual that shows what is missing, the pass in float64
     assert got.n_kernel_evaluations == 50 * 50 + 3 * 500 * 50
-    exact = fit(X32.astype(np.float64), ClassTargets(y, 3), X32[:50].astype(np.float64), 50.0)
+    exact = fit(X32.astype(np.float64), ClassTargets(y, 3), X32[:50].astype(np.float64), 1.0)
     np.testing.assert_allclose(got.expansion(X32), exact.expansion(X32), atol=1e-5)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nysplus._blocks import Blocks, row_slices
-from nysplus._feature_map import Approximation, FeatureMap
+from nysplus._feature_map import Approximation
 from nysplus._solvers import Task, solve_ridge
 from nysplus._targets import Float
 from nysplus._threads import in_threads
@@ -19,6 +19,8 @@ from nysplus.kernels import CACHED_VALUES, Kernel
 
 # Fewer rows than this make products slow, whatever stays in cache.
 MIN_BLOCK_ROWS = 128
+# Rows on which float32 coefficients are tried.
+TRIED_ROWS = 256
 
 
 def stored_bytes(array: Any) -> int:
@@ -113,16 +115,24 @@ def fit_expansion(
     feature_map = approximation.build(kernel, landmarks, rng)
     answer = solve_ridge(Task(blocks, feature_map, alphas, rng, stage))
     A = feature_map.collapse(answer.W)
-    dtype = _stored_type(blocks, feature_map, A)
-    expansion = KernelExpansion(kernel, landmarks, A.astype(dtype), answer.b.astype(dtype))
+    expansion = _in_float32(KernelExpansion(kernel, landmarks, A, answer.b), blocks)
     evaluations = feature_map.n_kernel_evaluations + answer.n_rows * feature_map.n_landmarks
     return ExpansionFit(expansion, answer.alpha, evaluations, answer.solver)
 
 
-def _stored_type(blocks: Blocks, feature_map: FeatureMap, A: Float) -> Any:
-    """Return float32 for float32 rows if scores are right to 1e-4 of the targets' spread in it."""
+def _in_float32(expansion: KernelExpansion, blocks: Blocks) -> KernelExpansion:
+    """Return an expansion of float32 rows with float32 coefficients, if scores stay right.
+
+    Tried on some rows: the root mean square of what changes may be 1e-4 of the targets' spread.
+    """
     if blocks.dtype != np.float32:
-        return np.float64
-    error = feature_map.float32_error * np.linalg.norm(A, axis=0)
+        return expansion
+    single = replace(
+        expansion,
+        dual_coef=expansion.dual_coef.astype(np.float32),
+        intercept=expansion.intercept.astype(np.float32),
+    )
+    X = blocks.take(np.unique(np.linspace(0, blocks.n_rows - 1, TRIED_ROWS).astype(np.intp)))
+    change = np.sqrt(((single(X) - expansion(X)) ** 2).mean(axis=0))
     _, _, variance = blocks.target_moments()
-    return np.float32 if (error <= 1e-4 * np.sqrt(variance)).all() else np.float64
+    return single if (change <= 1e-4 * np.sqrt(variance)).all() else expansion

@@ -111,8 +111,8 @@ class FeatureMap:
         return min(expert.smallest for expert in self.experts)
 
     @cached_property
-    def _float32_error(self) -> tuple[float, float]:
-        """Largest error of a float32 kernel entry and the size of the entries, see `_scale`.
+    def _float32_error(self) -> float:
+        """Largest error ε of a float32 kernel entry, in units of the mean of B's diagonal.
 
         Measured between some landmarks: for narrow kernels it is far above the unit roundoff.
         """
@@ -120,13 +120,8 @@ class FeatureMap:
         Z32 = Z.astype(np.float32)
         # Landmarks of float32 rows are float32 numbers: what differs is the arithmetic.
         exact = self.kernel(Z32.astype(np.float64), Z32.astype(np.float64))
-        error, scale = float(np.abs(self.kernel(Z32, Z32) - exact).max()), _scale(exact)
-        return max(error, float(np.finfo(np.float32).eps) * scale), scale
-
-    @property
-    def float32_error(self) -> float:
-        """Largest error of a kernel entry computed in float32, ε."""
-        return self._float32_error[0]
+        error = np.abs(self.kernel(Z32, Z32) - exact).max() / _scale(exact)
+        return float(max(error, np.finfo(np.float32).eps))
 
     @property
     def float32_noise(self) -> float:
@@ -135,8 +130,7 @@ class FeatureMap:
         The whitening enlarges the error ε of a kernel entry by at most 1/√λ_min; both are in
         units of the mean of B's diagonal.
         """
-        error, scale = self._float32_error
-        return error / scale / float(np.sqrt(self.smallest))
+        return self._float32_error / float(np.sqrt(self.smallest))
 
     @property
     def allows_float32(self) -> bool:

@@ -40,8 +40,9 @@ __all__ = [
 
 # The median heuristic needs a typical distance, not an exact one: half a million pairs.
 MEDIAN_ROWS = 1000
-# Kernel values that stay in a core's cache between the product and the exponential.
-CACHED_VALUES = 2**18
+# Kernel values that stay in the cache between the product and the exponential, and are many
+# enough for the product not to be slowed down by packing the landmarks again and again.
+CACHED_VALUES = 2**20
 
 
 def squared_distances(X: Any, Z: Any) -> Float:
