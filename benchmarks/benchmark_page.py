@@ -150,7 +150,7 @@ def write_page(results: Path, docs: Path) -> Path:
     lines = [
         *introduction(runs, known),
         *accuracy_figures(runs, save),
-        *(tables.same_work(runs) + tables.floor(runs)),
+        *(tables.same_work(runs) + tables.instead(runs) + tables.floor(runs)),
         *(tables.defaults(runs) + tables.objective_gaps(runs)),
         *[*benchmark_losses.section(runs), ""],
     ]

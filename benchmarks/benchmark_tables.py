@@ -54,6 +54,39 @@ def _same_work_row(runs: Runs, ours: Cell, theirs: Cell) -> list[str]:
     ]
 
 
+def instead(runs: Runs) -> Section:
+    """Compare the largest model of each dataset with systems that have no size to choose."""
+    rows = []
+    for dataset in runs.datasets:
+        sizes = [n for n in runs.sizes if runs.rows((dataset, "nysplus", "float32", n))]
+        if not sizes:
+            continue
+        ours: Cell = (dataset, "nysplus", "float32", max(sizes))
+        for theirs in runs.cells(dataset):
+            if theirs[3] is None:
+                ratios = ("fit_seconds", "predict_seconds", "model_bytes")
+                rows.append(
+                    [
+                        *(dataset_title(dataset), system_title(theirs), str(max(sizes))),
+                        *(percent(runs.median(cell, "accuracy")) for cell in (theirs, ours)),
+                        *(spread(runs.ratios(theirs, ours, column)) for column in ratios),
+                    ]
+                )
+    header = (
+        "data", "system", "our n", "accuracy %: theirs", "ours", "fit: theirs / ours",
+        "predict: theirs / ours", "bytes: theirs / ours",
+    )  # fmt: skip
+    return [
+        "## What a user would take instead",
+        "",
+        "Against our largest model of each dataset here, on float32 rows: uniform landmarks, fixed "
+        "ridge. How many times more time and bytes the other system takes.",
+        "",
+        *table(header, rows),
+        "",
+    ]
+
+
 def floor(runs: Runs) -> Section:
     """Compare the fit with the matrix products alone."""
     rows = []

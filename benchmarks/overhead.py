@@ -1,4 +1,4 @@
-"""What is paid once, and what is paid per call: import, the first fit, predicting a few rows.
+"""What is paid once or per call: import, the first fit, predicting a few rows, clustering.
 
 Imports and first fits are taken in fresh interpreters, alternately with those of scikit-learn.
 
@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +22,19 @@ import numpy as np
 from child_process import environment, restart_with_fixed_threads
 from measurement import RESULTS
 from peers import SYSTEMS
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nysplus._blocks import Blocks
+from nysplus.landmarks.unsupervised import centroids
 
 ROWS, FEATURES, LANDMARKS = 2000, 50, 500
 GAMMA = 1 / FEATURES
 BATCHES = (1, 10, 100)
-SECONDS_A_BATCH = (
-    0.1  # of calls in one go: long against the clock, short against the machine's drift
-)
+# Of calls in one go: long against the clock, short against the machine's drift.
+SECONDS_A_BATCH = 0.1
+CLUSTERED_ROWS = 20_000
 FIRST_FITS = 9
 _IMPORT = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
 _COMPARED = {
@@ -96,6 +102,32 @@ def predictions(repeats: int) -> Iterator[Overhead]:
                 yield Overhead("predict", system, n_rows, repeat, seconds)
 
 
+def clusterings(repeats: int) -> Iterator[Overhead]:
+    """Yield the times of clustering the same float64 rows, ours and scikit-learn's variants."""
+    X = np.random.RandomState(0).standard_normal((CLUSTERED_ROWS, FEATURES))
+    blocks = Blocks(X)
+    settings = {"n_clusters": LANDMARKS, "init": "random", "n_init": 1, "max_iter": 20}
+
+    def theirs(dtype: str, algorithm: str) -> KMeans:
+        rows = X.astype(dtype)
+        return KMeans(**settings, algorithm=algorithm, random_state=0).fit(rows)
+
+    rows, rng = np.arange(len(X)), np.random.RandomState
+    ways: dict[str, Callable[[], object]] = {
+        "nysplus": lambda: centroids(blocks, rows, LANDMARKS, settings["max_iter"], rng(0)),
+        "Lloyd, float64": lambda: theirs("float64", "lloyd"),
+        "Lloyd, float32": lambda: theirs("float32", "lloyd"),
+        "Elkan, float32": lambda: theirs("float32", "elkan"),
+    }
+    for repeat in range(repeats):
+        for name, cluster in ways.items():
+            start = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                cluster()
+            yield Overhead("k-means", name, CLUSTERED_ROWS, repeat, time.perf_counter() - start)
+
+
 def _rows() -> tuple[np.ndarray, np.ndarray]:
     X = np.random.RandomState(0).standard_normal((ROWS, FEATURES))
     return X, (X[:, 0] * X[:, 1] > 0).astype(int)
@@ -136,6 +168,7 @@ def summary(rows: list[Overhead]) -> list[tuple[str, str]]:
     lines.append(("import nysplus", spread(ours, "ms")))
     lines.append(("import sklearn.kernel_approximation", spread(theirs, "ms")))
     differ("import", "nysplus beyond scikit-learn", ours, theirs, "ms")
+    ratio("import: nysplus over scikit-learn", ours, theirs)
     for system in _COMPARED:
         first, second = values("first fit", system), values("second fit", system)
         ratio(f"first fit over second fit of a fresh process, {system}", first, second)
@@ -150,6 +183,10 @@ def summary(rows: list[Overhead]) -> list[tuple[str, str]]:
         what = f"predict {batch} row{'s' if batch > 1 else ''}"
         lines.append((f"{what}, scikit-learn's pipeline", spread(theirs, "µs")))
         ratio(f"{what}, scikit-learn's time over ours", theirs, ours)
+    for name in ("Lloyd, float64", "Lloyd, float32", "Elkan, float32"):
+        what = f"k-means of {CLUSTERED_ROWS:,} rows: scikit-learn's time ({name}) over ours"
+        ours = values("k-means", "nysplus", CLUSTERED_ROWS)
+        ratio(what, values("k-means", name, CLUSTERED_ROWS), ours)
     return lines
 
 
@@ -182,7 +219,9 @@ def main() -> None:
     repeats = 2 if options.quick else options.repeats
     csv_rows.begin(options.out, Overhead, environment(), fresh=True)
     rows = []
-    for part in (import_times(repeats), first_fits(min(repeats, FIRST_FITS)), predictions(repeats)):
+    few = min(repeats, FIRST_FITS)
+    parts = (import_times(repeats), first_fits(few), predictions(repeats), clusterings(few))
+    for part in parts:
         for row in part:
             csv_rows.append(options.out, row)
             rows.append(row)

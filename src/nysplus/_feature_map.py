@@ -21,7 +21,7 @@ from sklearn.utils.extmath import randomized_range_finder
 
 from nysplus._checks import check_count
 from nysplus._ridge import smallest_eigenvalue
-from nysplus._targets import Float
+from nysplus._targets import Float, Rows
 from nysplus.kernels import Kernel
 
 # Enough pairs to meet the largest rounding error of a kernel entry, for next to no time.
@@ -39,19 +39,22 @@ class Expert:
 
     Attributes
     ----------
-    columns : slice
+    columns : slice or ndarray of int
         Which landmarks, and so which columns of ``K(X, Z)``.
     whitening : ndarray of shape (n_group, k_group)
         Â with ``ÂᵀBÂ = μI``: ``√μ U Σ^{-1/2}``, or ``√μ R⁻¹`` with ``B = RᵀR``.
     smallest : float
-        The smallest kept eigenvalue of B, in units of the mean of B's diagonal.
+        The smallest kept eigenvalue of B, in units of `scale`.
+    scale : float
+        The mean of B's diagonal.
     triangular : bool
         Whether `whitening` is square and upper triangular.
     """
 
-    columns: slice
+    columns: Rows
     whitening: Float
     smallest: float
+    scale: float
     triangular: bool = False
 
     def apply(self, T: Float, K: Float, out: Float) -> None:
@@ -107,8 +110,13 @@ class FeatureMap:
 
     @property
     def smallest(self) -> float:
-        """Smallest kept eigenvalue of any expert's B, in units of the mean of its diagonal."""
+        """Smallest kept eigenvalue of any expert's B, in units of `scale`."""
         return min(expert.smallest for expert in self.experts)
+
+    @property
+    def scale(self) -> float:
+        """Mean of the kernel matrices' diagonals."""
+        return sum(expert.scale for expert in self.experts) / len(self.experts)
 
     @cached_property
     def _float32_error(self) -> float:
@@ -180,9 +188,20 @@ def _scale(B: Float) -> float:
     return float(max(np.abs(np.diag(B)).mean(), np.abs(B).mean(), np.finfo(np.float64).tiny))
 
 
-def _principal(vectors: Float, values: Float, rank: int, B: Float) -> tuple[Float, float]:
-    """Return ``U |Σ|^{-1/2}`` for the `rank` largest eigenvalues that are not noise, and the
-    smallest of these in units of the mean of B's diagonal.
+def _expert(
+    B: Float,
+    whitening: Float,
+    smallest: float,
+    triangular: bool = False,
+    columns: Rows = slice(None),
+) -> Expert:
+    """Return an expert; `smallest` is an eigenvalue of B."""
+    scale = _scale(B)
+    return Expert(columns, whitening, float(smallest / scale), scale, triangular)
+
+
+def _principal(B: Float, vectors: Float, values: Float, rank: int) -> Expert:
+    """Whiten by ``U |Σ|^{-1/2}`` of the `rank` largest eigenvalues that are not noise.
 
     Eigenvalues below ``n · eps · λ_max`` are rounding errors of B: dividing by their root would
     turn them into features. Kernels that are not positive semidefinite count by ``|λ|``.
@@ -191,13 +210,13 @@ def _principal(vectors: Float, values: Float, rank: int, B: Float) -> tuple[Floa
     order = np.argsort(-sizes, kind="stable")[:rank]
     floor = len(B) * np.finfo(np.float64).eps * sizes.max(initial=0.0)
     kept = order[sizes[order] > floor]
-    smallest = float(sizes[kept].min() / _scale(B)) if len(kept) else 1.0
-    return vectors[:, kept] / np.sqrt(sizes[kept]), smallest
+    smallest = float(sizes[kept].min()) if len(kept) else _scale(B)
+    return _expert(B, vectors[:, kept] / np.sqrt(sizes[kept]), smallest)
 
 
-def _triangular(B: Float) -> tuple[Float, float, bool] | None:
-    """Return ``R⁻¹`` with ``B = RᵀR``, λ_min in units of B's diagonal, and whether R⁻¹ is
-    triangular; None if B is not positive definite to working precision. O(n³/3).
+def _triangular(B: Float) -> Expert | None:
+    """Whiten by ``R⁻¹`` with ``B = RᵀR``; None if B is not positive definite to working
+    precision. O(n³/3).
     """
     R, info = dpotrf(B.T, lower=0, clean=1)  # the transpose has LAPACK's order already
     if info:
@@ -206,11 +225,11 @@ def _triangular(B: Float) -> tuple[Float, float, bool] | None:
     smallest = smallest_eigenvalue(lambda V: T @ (T.T @ V), len(B))
     if smallest <= len(B) * np.finfo(np.float64).eps * np.trace(B):
         return None
-    return T, float(smallest / _scale(B)), True
+    return _expert(B, T, smallest, triangular=True)
 
 
-def _pivoted(B: Float) -> tuple[Float, float, bool]:
-    """Return the same for the leading landmarks of a pivoted Cholesky factorisation.
+def _pivoted(B: Float) -> Expert:
+    """Whiten the leading landmarks of a pivoted Cholesky factorisation alone.
 
     Takes the place of the eigendecomposition where B is positive semidefinite and landmarks
     depend on each other: those left out are within rounding of the span of the others. O(n k²).
@@ -220,9 +239,8 @@ def _pivoted(B: Float) -> tuple[Float, float, bool]:
     R, order, k, _ = dpstrf(B.T, lower=0, tol=tolerance)
     T, _ = dtrtri(np.triu(R[:k, :k]), lower=0, overwrite_c=1)
     smallest = smallest_eigenvalue(lambda V: T @ (T.T @ V), k)
-    whitening = np.zeros((n, k))
-    whitening[order[:k] - 1] = T  # LAPACK counts from one
-    return whitening, float(smallest / _scale(B)), False
+    # LAPACK counts from one
+    return _expert(B, T, smallest, triangular=True, columns=order[:k].astype(np.intp) - 1)
 
 
 def _check_rank(rank: int | None, n: int) -> None:
@@ -261,15 +279,15 @@ class StandardMap(BaseEstimator):
         n = Z.shape[0]
         Z64 = Z.astype(np.float64, copy=False)
         B = kernel(Z64, Z64)
-        factor = None
+        expert = None
         if self.rank is None and not principal:
-            factor = _triangular(B)
-            if factor is None and kernel.positive_semidefinite:
-                factor = _pivoted(B)
-        if factor is None:
+            expert = _triangular(B)
+            if expert is None and kernel.positive_semidefinite:
+                expert = _pivoted(B)
+        if expert is None:
             values, vectors = eigh(B, check_finite=False)
-            factor = (*_principal(vectors, values, self.rank or n, B), False)
-        return FeatureMap(kernel, Z, (Expert(slice(0, n), *factor),), n * n)
+            expert = _principal(B, vectors, values, self.rank or n)
+        return FeatureMap(kernel, Z, (expert,), n * n)
 
 
 @dataclass(repr=False, eq=False)
@@ -308,8 +326,7 @@ class RandomizedMap(BaseEstimator):
             B, size=min(rank + self.n_oversamples, n), n_iter=self.n_iter, random_state=rng
         )
         values, vectors = eigh(Q.T @ B @ Q, check_finite=False)
-        expert = Expert(slice(0, n), *_principal(Q @ vectors, values, rank, B))
-        return FeatureMap(kernel, Z, (expert,), n * n)
+        return FeatureMap(kernel, Z, (_principal(B, Q @ vectors, values, rank),), n * n)
 
 
 @dataclass(repr=False, eq=False)
@@ -353,7 +370,8 @@ class EnsembleMap(BaseEstimator):
             alone = StandardMap(share).build(kernel, Z[columns], rng, principal)
             (expert,) = alone.experts
             whitening = expert.whitening / np.sqrt(m)
-            experts.append(replace(expert, columns=columns, whitening=whitening))
+            own = np.arange(n)[columns][expert.columns]
+            experts.append(replace(expert, columns=own, whitening=whitening))
             evaluations += alone.n_kernel_evaluations
         return FeatureMap(kernel, Z, tuple(experts), evaluations)
 

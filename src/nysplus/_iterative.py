@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from nysplus._blocks import Block, Blocks, row_slices
 from nysplus._feature_map import FeatureMap
-from nysplus._ridge import Solve, smallest_eigenvalue
+from nysplus._ridge import Solve, cholesky
 from nysplus._targets import Float
 
 # Sketched rows for each feature: fewer need more iterations, more cost more than they save.
@@ -187,19 +186,8 @@ def preconditioner(scatter: Float, alpha: float) -> Solve | None:
 
     None if that is singular to working precision: it would hide what is missing to the minimum.
     """
-    H = scatter.copy()
-    H.flat[:: len(H) + 1] += alpha
-    floor = len(H) * np.finfo(np.float64).eps * np.trace(H)
-    try:
-        factor = cho_factor(H, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return None
-
-    def solve(R: Float) -> Float:
-        Z: Float = cho_solve(factor, R, check_finite=False)
-        return Z
-
-    return solve if smallest_eigenvalue(solve, len(H)) > floor else None
+    found = cholesky(scatter, alpha)
+    return None if found is None else found[0]
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,29 @@ def smallest_eigenvalue(inverse: Callable[[Float], Float], k: int) -> float:
     return 1.0 / size if size > 0 and np.isfinite(size) else 0.0
 
 
+def cholesky(S: Float, alpha: float) -> tuple[Solve, float] | None:
+    """Return the solver of ``(S + α) Z = R`` and the smallest eigenvalue of ``S + α``.
+
+    None where some directions are rounding error throughout. O(k³/3).
+    """
+    if S.size == 0:
+        return None
+    H = S.copy()
+    H.flat[:: len(H) + 1] += alpha
+    floor = len(H) * np.finfo(np.float64).eps * np.trace(H)
+    try:
+        factor = cho_factor(H, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+
+    def solve(R: Float) -> Float:
+        Z: Float = cho_solve(factor, R, check_finite=False)
+        return Z
+
+    smallest = smallest_eigenvalue(solve, len(H))
+    return (solve, smallest) if smallest > floor else None
+
+
 @dataclass(frozen=True)
 class Solution:
     """A ridge solution and what its accuracy is judged by.
@@ -213,7 +236,7 @@ class RidgePath:
         By Cholesky, O(k³/3), unless the eigenvalues are there already or some directions are
         rounding error, which are then left out.
         """
-        found = None if "_eigen" in self.__dict__ else self._cholesky(alpha)
+        found = None if "_eigen" in self.__dict__ else cholesky(self.moments.scatter, alpha)
         if found is not None:
             return found
         s, vectors, _ = self._eigen
@@ -221,24 +244,6 @@ class RidgePath:
         kept = inverse > 0
         smallest = float((s[kept] + alpha).min()) if kept.any() else np.inf
         return lambda R: vectors @ (inverse[:, None] * (vectors.T @ R)), smallest
-
-    def _cholesky(self, alpha: float) -> tuple[Solve, float] | None:
-        H = self.moments.scatter.copy()
-        if H.size == 0:
-            return None
-        H.flat[:: len(H) + 1] += alpha
-        floor = len(H) * np.finfo(np.float64).eps * np.trace(H)
-        try:
-            factor = cho_factor(H, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            return None
-
-        def solve(R: Float) -> Float:
-            Z: Float = cho_solve(factor, R, check_finite=False)
-            return Z
-
-        smallest = smallest_eigenvalue(solve, len(H))
-        return (solve, smallest) if smallest > floor else None
 
     def solve(self, alpha: float) -> Solution:
         """Solve for one α."""

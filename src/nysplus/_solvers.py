@@ -156,7 +156,8 @@ class Direct:
         path = RidgePath(_moments(task, feature_map.features(self.dtype), feature_map.rank))
         alpha, n_rows = _choose(task, path, self.dtype)
         found = path.solve(alpha)
-        error = feature_map.float32_noise if self.dtype is np.float32 else 0.0
+        single = self.dtype is np.float32
+        error = feature_map.float32_noise * feature_map.scale if single else 0.0
         if _certified(error, found):
             return (alpha, found.W, found.b), n_rows
         polished, more = _polish(task, path, alpha, found.W)
@@ -183,13 +184,14 @@ class GramFirst:
         Typical sizes: ‖G‖ is a hundredth of N·n, and the smallest eigenvalue of the features'
         scatter is 20 N/n times that of B (ratios of six datasets, docs/numerics.md).
         """
-        N, n = task.blocks.n_rows, task.feature_map.n_landmarks
-        smallest = task.feature_map.smallest
+        N, n, feature_map = task.blocks.n_rows, task.feature_map.n_landmarks, task.feature_map
+        smallest = feature_map.smallest * feature_map.scale
         expected = 20.0 * smallest * N / n + min(task.alphas)
-        error = gram_error(smallest, 0.01 * N * n)
+        error = gram_error(feature_map, 0.01 * N * n * feature_map.scale**2)
         if error > MAX_GRAM_ERROR * expected:
             return []
-        return [cls(polished=SAFETY * error**2 > TOLERANCE * expected)]
+        # with ‖W‖² of the order of the objective
+        return [cls(polished=SAFETY * error**2 > TOLERANCE * expected * feature_map.scale)]
 
     def cost(self, N: int, n: int, d: int) -> float:
         """Return the work in units of a float64 operation in a matrix product."""
@@ -203,7 +205,7 @@ class GramFirst:
         path = RidgePath(moments.mapped(feature_map.transposed))
         alpha, n_rows = _choose(task, path, np.float64)
         found = path.solve(alpha)
-        error = gram_error(feature_map.smallest, float(np.linalg.norm(moments.scatter)))
+        error = gram_error(feature_map, float(np.linalg.norm(moments.scatter)))
         if error > MAX_GRAM_ERROR * found.smallest:
             return None, n_rows
         if _certified(error, found):
@@ -312,13 +314,14 @@ def _ways(task: Task) -> list[Solver]:
 def _float32_gap(task: Task) -> float:
     """Estimate by the landmarks alone how far float32 would miss the minimum, relative to it.
 
-    The smallest eigenvalue of the features' scatter is N/n times that of B or more, and ‖W‖² is
-    of the order of the objective or below.
+    The smallest eigenvalue of the features' scatter is N/n times that of B or more, and ‖W‖² in
+    units of B is of the order of the objective or below.
     """
     blocks, feature_map = task.blocks, task.feature_map
     if blocks.dtype != np.float32 or feature_map.rank == 0:
         return np.inf
-    least = feature_map.smallest * blocks.n_rows / feature_map.n_landmarks + min(task.alphas)
+    ridge = min(task.alphas) / feature_map.scale
+    least = feature_map.smallest * blocks.n_rows / feature_map.n_landmarks + ridge
     return feature_map.float32_noise**2 / least
 
 
@@ -327,8 +330,9 @@ def _speed(dtype: Any) -> float:
     return 0.5 if dtype is np.float32 else 1.0
 
 
-def gram_error(smallest: float, size: float) -> float:
+def gram_error(feature_map: FeatureMap, size: float) -> float:
     """Return the error of the whitened scatter when that of K, of norm `size`, was summed."""
+    smallest = feature_map.smallest * feature_map.scale
     return float(np.finfo(np.float64).eps * size / max(smallest, 1e-300))
 
 

@@ -118,7 +118,7 @@ class NystroemClassifier(ClassifierMixin, _KernelMachine):
     alpha : "auto", float or sequence of floats, default="auto"
         Ridge, the paper's ρ, on the scale of scikit-learn's ``Ridge``. From a sequence, or from
         1e-7 to 1e3 with "auto", the largest one is taken whose closed-form leave-one-out
-        accuracy is within a quarter standard error of the best.
+        accuracy, on at most 10000 rows, is within a quarter standard error of the best.
     class_weight : dict, "balanced" or None, default=None
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
@@ -136,6 +136,9 @@ class NystroemClassifier(ClassifierMixin, _KernelMachine):
     intercept_ : ndarray of shape (n_outputs,)
     alpha_, gamma_ : float
         The ridge and the width that were used.
+    solver_ : str
+        How the ridge problem was solved: "direct-float64", "direct-float32", "gram-float64",
+        "iterative-float64" or "iterative-float32". All give the same model.
     expansion_ : KernelExpansion
         The fitted function.
     model_bytes_ : int
@@ -150,9 +153,12 @@ class NystroemClassifier(ClassifierMixin, _KernelMachine):
 
     Notes
     -----
-    O(N n (d + n)) time in one pass per stage (two where α is chosen), O(n²) memory beside the
-    blocks, whose size follows scikit-learn's ``working_memory``. float64 throughout, except that
-    float32 rows are processed in float32 where the spectrum of the kernel matrix allows it.
+    O(N n (d + n)) time in one pass per stage (and part of a second one where α is chosen), O(n²)
+    memory beside the blocks, whose size follows scikit-learn's ``working_memory``. float64
+    throughout, except that float32 rows are processed in float32 where the spectrum of the kernel
+    matrix allows it. With thousands of landmarks and many more rows, an iterative solver avoids
+    the n² for every row. Passes use as many threads as BLAS may: ``OMP_NUM_THREADS`` and
+    ``threadpoolctl`` limits hold.
 
     References
     ----------
@@ -286,6 +292,7 @@ class NystroemRegressor(RegressorMixin, MultiOutputMixin, _KernelMachine):
     dual_coef_ : ndarray of shape (n, n_outputs)
     intercept_ : ndarray of shape (n_outputs,)
     alpha_, gamma_ : float
+    solver_ : str
     expansion_ : KernelExpansion
     model_bytes_ : int
     n_kernel_evaluations_ : int
