@@ -158,9 +158,11 @@ def growth_figure(rows: Sequence[Growth]) -> Figure:
 
 
 def exponent(times: dict[int, list[float]]) -> float:
-    """Return the slope of log time over log size, by least squares over the medians."""
-    x = np.log(sorted(times))
-    y = np.log([statistics.median(times[size]) for size in sorted(times)])
+    """Return the slope of log time over log size, by least squares over the medians of the three
+    largest sizes.
+    """
+    x = np.log(sorted(times)[-3:])
+    y = np.log([statistics.median(times[size]) for size in sorted(times)[-3:]])
     # The formula in full, because polyfit warns about two points.
     return float(((x - x.mean()) * (y - y.mean())).sum() / np.square(x - x.mean()).sum())
 

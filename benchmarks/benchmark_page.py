@@ -116,7 +116,8 @@ def growth_section(rows: list[Growth], save: SaveFigure) -> Section:
             figures.growth_figure(rows),
             "growth",
             "Fit time on synthetic rows, both axes logarithmic. Exponents by least squares over "
-            "all points shown; bars: smallest to largest of the repeats.",
+            "the three largest sizes, where fixed costs no longer count; bars: smallest to "
+            "largest of the repeats.",
         ),
         *table(("N", "n", "rows", "fit, s", "memory beyond the data, MB", "solver"), lines),
         "",

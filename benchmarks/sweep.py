@@ -87,7 +87,7 @@ def judge(dense, A, b, scores=None):
     if scores is not None and dense.well_posed:
         # What the objective allows, and what storing the model in float32 does.
         bound = np.sqrt(TOLERANCE * dense.objective) + 2e-4 * dense.Y.std()
-        right = right and np.abs(scores - dense.scores).max() <= bound
+        right = right and np.sqrt(((scores - dense.scores) ** 2).mean()) <= bound
     return gap, right
 
 

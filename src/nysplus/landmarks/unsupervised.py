@@ -70,24 +70,26 @@ def centroids(
     enough to tell which centroid is the nearest. Rows that are equal to each other may leave
     fewer distinct centroids than asked for; the repeated ones add nothing and do no harm.
     """
+    X = blocks.take(rows)
+    clustered, shift = _in_float32(X)
     kmeans = cluster.KMeans(
         n_clusters=n,
         init="k-means++" if n <= MAX_PLUS_PLUS else "random",
         n_init=1,
         max_iter=max_iter,
         random_state=rng,
+        copy_x=clustered is X,  # what was converted may be used up
     )
     with warnings.catch_warnings():
         # said when rows repeat each other, which is fine here (see above)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        X, shift = _in_float32(blocks.take(rows))
-        kmeans.fit(X, sample_weight=blocks.counts(rows))
+        kmeans.fit(clustered, sample_weight=blocks.counts(rows))
     labels = kmeans.labels_.astype(np.intp)
     points = kmeans.cluster_centers_.astype(blocks.dtype) + shift
     # The means of the final clusters, from the rows as they are.
     share = sp.csr_matrix((blocks.counts(rows), (labels, np.arange(len(labels)))), (n, len(labels)))
     mass = np.asarray(share.sum(axis=1)).ravel()
-    sums = share @ blocks.take(rows).astype(np.float64, copy=False)
+    sums = share @ X.astype(np.float64, copy=False)
     sums = sums.toarray() if sp.issparse(sums) else sums
     points[mass > 0] = sums[mass > 0] / mass[mass > 0, None]
     return points, labels
