@@ -116,7 +116,7 @@ def growth_section(rows: list[Growth], save: SaveFigure) -> Section:
             figures.growth_figure(rows),
             "growth",
             "Fit time on synthetic rows, both axes logarithmic. Exponents by least squares over "
-            "the three largest sizes, where fixed costs no longer count; bars: smallest to "
+            "the three largest sizes, where fixed costs count least; bars: smallest to "
             "largest of the repeats.",
         ),
         *table(("N", "n", "rows", "fit, s", "memory beyond the data, MB", "solver"), lines),
