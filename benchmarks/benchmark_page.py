@@ -40,7 +40,8 @@ def introduction(runs: Runs, known: dict) -> Section:
         "<!-- Written by benchmarks/benchmark_page.py. Do not edit: change the benchmarks. -->",
         "# Benchmarks",
         "",
-        "*Made by `make bench` (`benchmarks/speed.py`, `growth.py`, `overhead.py`, then "
+        "*Made by `make bench` (`benchmarks/speed.py`, `crossover.py`, `growth.py`, `overhead.py`, "
+        "`sweep.py`, then "
         f"`benchmark_page.py`) on {known['cores']} cores of {known['processor']} "
         f"({known['system']}), {known['threads']} threads for every system. Python "
         f"{known['python']}, {versions}; {' and '.join(known['blas'])}.*",

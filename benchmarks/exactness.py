@@ -29,11 +29,22 @@ MEMORY_CASE = "--memory-of-mnist"
 
 
 def dense_model(X, Y, Z, gamma):
-    """Return the reference's whitening, weights, intercept and objective."""
+    """Return the reference's whitening, weights, intercept, objective and two spectral ratios.
+
+    The ratios are what docs/numerics.md takes as typical: ‖K_cᵀK_c‖ over N n, and the smallest
+    eigenvalue of the features' scatter over N/n times that of B.
+    """
     T = reference.whitening(reference.rbf_matrix(Z, Z, gamma))
-    features = reference.rbf_matrix(X, Z, gamma) @ T
+    K = reference.rbf_matrix(X, Z, gamma)
+    features = K @ T
     W, b = reference.ridge(features, Y, RHO)
-    return T, W, b, reference.objective(features, Y, W, b, RHO)
+    best = reference.objective(features, Y, W, b, RHO)
+    (N, n), smallest = K.shape, 1.0 / np.linalg.norm(T, 2) ** 2
+    K -= K.mean(axis=0)
+    centred = features - features.mean(axis=0)
+    size = np.linalg.norm(K.T @ K) / (N * n)
+    least = np.linalg.eigvalsh(centred.T @ centred)[0] / (smallest * N / n)
+    return T, W, b, best, size, least
 
 
 def objective(model, X, Y):
@@ -55,7 +66,7 @@ def compare(name: str, n: int) -> str:
     single = NystroemClassifier(n, **fit).fit(X32, split.y_train)
     Y = reference.one_vs_rest(split.y_train)
     Z = double.landmarks_
-    T, W, b, best = dense_model(X, Y, Z, split.gamma)
+    T, W, b, best, size, least = dense_model(X, Y, Z, split.gamma)
     scores = reference.rbf_matrix(test, Z, split.gamma) @ (T @ W) + b
     codes = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
     expected = double.classes_[codes]
@@ -75,7 +86,7 @@ def compare(name: str, n: int) -> str:
     return (
         f"{name:8s} {n:5d} {best:10.1f} {gap['float64']:9.1e} {gap['float32']:9.1e} "
         + " ".join(f"{share:9.2f}" for share in accuracy)
-        + f"   {double.solver_}, {single.solver_}"
+        + f" {size:10.4f} {least:8.1f}   {double.solver_}, {single.solver_}"
     )
 
 
@@ -105,7 +116,7 @@ def main() -> None:
     print("                              relative gap        same class   accuracy %")
     print(
         "data         n  objective   float64   float32  as dense  of dense   float64   float32"
-        "   solvers"
+        "  |KcᵀKc|/Nn    s_min   solvers"
     )
     for name in names:
         print(compare(name, CASES[name]), flush=True)

@@ -41,6 +41,8 @@ from nysplus.experiments.datasets import DatasetNotFound, load
 
 # A full kernel machine on more rows would take longer than all the rest together.
 MAX_TRAIN_ROWS = 100_000
+# Seconds up to which a prediction is repeated.
+SHORT_PREDICT = 5.0
 # scikit-learn's pipeline takes two N × n matrices to predict; this many rows bound its time.
 MAX_TEST_ROWS = 20_000
 WARM_UP_ROWS, WARM_UP_SIZE = 500, 50
@@ -81,10 +83,6 @@ def _spread(n_rows: int, wanted: int) -> np.ndarray:
 
 
 # -- in the child --------------------------------------------------------------------------------
-
-
-# Seconds of a prediction that is repeated.
-SHORT_PREDICT = 5.0
 
 
 def measure_system(problem: Problem, system: System, n: int | None, objective: bool) -> dict:

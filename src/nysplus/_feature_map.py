@@ -26,7 +26,7 @@ from nysplus.kernels import Kernel
 
 # Enough pairs to meet the largest rounding error of a kernel entry, for next to no time.
 NOISE_LANDMARKS = 256
-# Beyond this error of the features a float32 pass is not worth trying (docs/numerics.md).
+# Features with a larger error than this are not handed out in float32 arithmetic.
 MAX_NOISE = 1.2e-5
 # A triangular matrix is multiplied in this many panels: nearly half the work of a full one is
 # saved, and the panels are still wide enough for BLAS.

@@ -56,7 +56,8 @@ MIN_ITERATIVE_RATIO = 4
 # Iterations after which a polished solution is given up.
 MAX_POLISH = 4
 
-# The cost model, in float64 operations of a matrix product (measured by benchmarks/crossover.py).
+# The cost model, in float64 operations of a matrix product: rounded so that the order of the
+# solvers is the one that benchmarks/crossover.py finds.
 EXPONENTIAL = 50.0  # a kernel value beyond its product
 KEPT_VALUE = 150.0  # a kernel value that is read from memory and used twice
 SKETCHED_VALUE = 150.0  # a kernel value that enters the sketch
@@ -182,7 +183,7 @@ class GramFirst:
         """Return this way if, by the landmarks alone, its result is likely to be good enough.
 
         Typical sizes: ‖G‖ is a hundredth of N·n, and the smallest eigenvalue of the features'
-        scatter is 20 N/n times that of B (ratios of six datasets, docs/numerics.md).
+        scatter is 20 N/n times that of B (docs/numerics.md has the range on five datasets).
         """
         N, n, feature_map = task.blocks.n_rows, task.feature_map.n_landmarks, task.feature_map
         smallest = feature_map.smallest * feature_map.scale
