@@ -59,7 +59,7 @@ def fit(split: Split, n: int, solver: str) -> dict[str, float | str]:
     X = split.X_train.astype(np.float32)
     codes = np.unique(split.y_train, return_inverse=True)[1]
     blocks = Blocks(X, ClassTargets(codes, int(codes.max()) + 1))
-    Z = blocks.take(blocks.sample(n, np.random.RandomState(0)))
+    Z = blocks.gather(blocks.sample(n, np.random.RandomState(0))).X
     iterations = _count_iterations()
     before = resident_mb()
     with measure() as step:

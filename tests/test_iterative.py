@@ -68,7 +68,7 @@ def problem(rng, targets="classes", weighted=True, landmarks=None, approximation
     blocks = Blocks(X, known, weight, factors)
     feature_map = (approximation or StandardMap()).build(RBF(gamma), Z, rng)
     total = weight * factors if weighted else np.ones(N)
-    return Dense(blocks, feature_map, feature_map.features()(X), known.coded(slice(None)), total)
+    return Dense(blocks, feature_map, feature_map.features()(X), known.coded(), total)
 
 
 # ---- passes ------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import reference
@@ -7,7 +9,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 
-from nysplus._blocks import Blocks
+from nysplus._blocks import Blocks, Largest
 from nysplus._expansion import fit_expansion
 from nysplus._feature_map import StandardMap
 from nysplus._targets import ClassTargets, IndicatorTargets
@@ -24,7 +26,6 @@ from nysplus.landmarks import (
     make_selector,
     select_landmarks,
 )
-from nysplus.landmarks.supervised import largest
 
 GAMMA, ALPHA = 2.0, 1e-3
 
@@ -124,7 +125,7 @@ def test_pilot_has_its_own_map(three_classes):
     X, y = three_classes
     problem = problem_of(X, y)
     pilot = NegativeMargin(15, StandardMap(rank=3)).pilot(problem, 20, np.random.RandomState(0))
-    first = problem.blocks.take(np.random.RandomState(0).permutation(len(X))[:15])
+    first = problem.blocks.gather(np.random.RandomState(0).permutation(len(X))[:15]).X
     expected = fit_expansion(
         problem.blocks,
         first,
@@ -141,7 +142,7 @@ def test_pilot_has_its_own_map(three_classes):
 def test_multilabel_margin_is_that_of_the_worst_label():
     targets = IndicatorTargets(np.array([[1.0, -1.0], [1.0, 1.0]]))
     scores = np.array([[0.5, 0.2], [2.0, -0.3]])
-    np.testing.assert_array_equal(targets.negative_margins(scores, slice(None)), [0.2, 0.3])
+    np.testing.assert_array_equal(targets.negative_margins(scores), [0.2, 0.3])
 
 
 def test_support_centroids_prefer_the_boundary(rng):
@@ -157,11 +158,11 @@ def test_support_centroids_prefer_the_boundary(rng):
 def test_votes_are_majorities():
     labels = ClassTargets(np.array([0, 2, 2, 1, 1, 0]), 3)
     cluster = np.array([0, 0, 0, 1, 1, 1])
-    np.testing.assert_array_equal(labels.vote(slice(None), cluster, np.ones(6)).codes, [2, 1])
+    np.testing.assert_array_equal(labels.vote(cluster, np.ones(6)).codes, [2, 1])
     heavy = np.array([5.0, 1, 1, 1, 1, 5])
-    np.testing.assert_array_equal(labels.vote(slice(None), cluster, heavy).codes, [0, 0])
+    np.testing.assert_array_equal(labels.vote(cluster, heavy).codes, [0, 0])
     several = IndicatorTargets(np.array([[1.0, -1], [1, 1], [-1, 1]]))
-    voted = several.vote(slice(None), np.array([0, 0, 0]), np.ones(3)).Y
+    voted = several.vote(np.array([0, 0, 0]), np.ones(3)).Y
     np.testing.assert_array_equal(voted, [[1, 1]])
 
 
@@ -172,7 +173,7 @@ def test_supervised_kmeans_clusters_only_hard_rows(three_classes):
     points = selector.select(problem, 10, np.random.RandomState(0)).points
     rng = np.random.RandomState(0)
     pilot = selector.pilot(problem, 10, rng)
-    margins = problem.blocks.targets.negative_margins(pilot.expansion(X), slice(None))
+    margins = problem.blocks.targets.negative_margins(pilot.expansion(X))
     hardest = X[np.argsort(-margins)[:10]]  # ten clusters of ten rows: the rows themselves
     np.testing.assert_allclose(np.sort(points, axis=0), np.sort(hardest, axis=0), atol=1e-12)
 
@@ -195,7 +196,19 @@ def test_more_landmarks_than_rows_takes_all_rows_and_warns(three_classes):
 
 
 def test_largest_breaks_ties_by_position():
-    np.testing.assert_array_equal(largest(np.array([1.0, 3.0, 3.0 + 1e-12, 2.0]), 3), [1, 2, 3])
+    scores = np.array([1.0, 3.0, 3.0 + 1e-12, 2.0])
+    np.testing.assert_array_equal(Largest.of(3, scores, slice(0, 4)).best(), [1, 2, 3])
+
+
+def test_largest_of_blocks_is_the_largest_of_all(rng):
+    scores = np.round(rng.randn(5000), 1)
+    scores[::7] = -np.inf
+    for cuts in ([], [1], [100, 101, 3000], list(range(50, 5000, 50))):
+        found = Largest.zero(37)
+        for start, stop in itertools.pairwise([0, *cuts, 5000]):
+            found += Largest.of(37, scores[start:stop], slice(start, stop))
+        expected = np.argsort(-scores, kind="stable")[:37]
+        np.testing.assert_array_equal(found.best(), expected)
 
 
 def test_selectors_are_parameters_like_any_other():

@@ -19,6 +19,8 @@ ORDER = [
     "_progress",
     "_targets",
     "_threads",
+    "_checkpoint",
+    "_sources",
     "_blocks",
     "kernels",
     "_ridge",

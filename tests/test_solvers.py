@@ -45,8 +45,8 @@ def gap_of(task, found):
     alpha, W, b = found
     feature_map = task.feature_map
     features = feature_map.features()(task.blocks.X.astype(np.float64))
-    Y = task.blocks.targets.coded(slice(None))
-    weight = task.blocks.counts(slice(None)) * task.blocks.class_factors(slice(None))
+    Y = task.blocks.targets.coded()
+    weight = task.blocks.block(slice(None)).weight
 
     def objective(W, b):
         return weight @ ((features @ W + b - Y) ** 2).sum(axis=1) + alpha * (W**2).sum()

@@ -34,7 +34,7 @@ def blas_threads():
 
 def cut_into_blocks(monkeypatch, rows):
     """Make small data come in several blocks, whatever the number of threads."""
-    monkeypatch.setattr(row_slices, "__defaults__", (rows,))
+    monkeypatch.setattr(row_slices, "__defaults__", (rows, 0))
     monkeypatch.setattr("nysplus._expansion.MIN_BLOCK_ROWS", rows)
     monkeypatch.setattr("nysplus._expansion.CACHED_VALUES", 1)
 
@@ -168,14 +168,13 @@ def test_abandoned_work_stops_and_the_limit_is_restored(how, two_threads):
 
 
 def test_a_consumer_that_fails_restores_the_limit(two_threads):
-    blocks = Blocks(np.ones((1000, 1)))
-
-    def consume():
-        for _ in blocks.each(lambda block: block.X.sum(), 2**28, "pass"):
+    class Unwilling:
+        def __iadd__(self, other):
             raise LookupError
 
+    blocks = Blocks(np.ones((1000, 1)))
     with config_context(working_memory=1024), pytest.raises(LookupError):
-        consume()
+        blocks.fold(lambda block: block.X.sum(), Unwilling, 2**28, "pass")
     assert blas_threads() == {2}
 
 

@@ -1,18 +1,27 @@
-"""Rows in blocks: the one place that knows how rows are stored and how many fit in memory."""
+"""Rows in blocks: the one place that knows how many rows fit in memory.
+
+:class:`RowBlocks` is what a fit may do with rows: sum something up over all of them, and look at
+some of them. :class:`Blocks` does it for rows in memory; rows on disk (:mod:`nysplus._streams`)
+and on a cluster (:mod:`nysplus._distributed`) know the same verbs.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn import get_config
+from sklearn.utils.random import sample_without_replacement
 
+from nysplus._checkpoint import Journal, Step
 from nysplus._progress import Progress
-from nysplus._targets import Float, Rows, Targets
+from nysplus._targets import DiscreteTargets, Float, Rows, Targets
 from nysplus._threads import in_threads, thread_count
 
 # More rows than this make no matrix product faster, they only take memory.
@@ -21,6 +30,10 @@ MAX_BLOCK_ROWS = 4096
 SHARES = 4
 # Entries that stay in a core's cache between two simple operations on them.
 VARIANCE_CELLS = 2**18
+# The least share of the working memory that blocks get, whatever else a pass holds.
+LEAST_SHARE = 8
+# Up to here rows are drawn by a permutation, beyond by a method that takes no memory for the rest.
+MAX_PERMUTED = 2**22
 
 Part = TypeVar("Part")
 
@@ -34,7 +47,14 @@ def float_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     return np.dtype(np.float32 if small else np.float64)
 
 
-def row_slices(n_rows: int, row_bytes: int, most: int = MAX_BLOCK_ROWS) -> list[slice]:
+def working_bytes() -> int:
+    """Return scikit-learn's `working_memory` in bytes."""
+    return int(get_config()["working_memory"] * 2**20)
+
+
+def row_slices(
+    n_rows: int, row_bytes: int, most: int = MAX_BLOCK_ROWS, held: int = 0
+) -> list[slice]:
     """Cut `n_rows` rows into slices whose temporaries fit scikit-learn's `working_memory`.
 
     Parameters
@@ -44,8 +64,10 @@ def row_slices(n_rows: int, row_bytes: int, most: int = MAX_BLOCK_ROWS) -> list[
         Bytes of temporaries that one row needs. Every thread holds those of one slice.
     most : int
         Rows of a slice, at most.
+    held : int
+        Bytes that are taken already.
     """
-    budget = int(get_config()["working_memory"] * 2**20) // thread_count()
+    budget = max(working_bytes() - held, working_bytes() // LEAST_SHARE) // thread_count()
     step = max(1, min(most, budget // max(row_bytes, 1)))
     n_slices = -(-n_rows // step)
     if n_slices > 1:
@@ -54,9 +76,14 @@ def row_slices(n_rows: int, row_bytes: int, most: int = MAX_BLOCK_ROWS) -> list[
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
+def waiting_bytes(total: Any) -> int:
+    """Return what a sum and its addends take while threads work on them."""
+    return (thread_count() + 2) * int(getattr(total, "nbytes", 0))
+
+
 @dataclass(frozen=True)
 class Block:
-    """Some rows: features, and on request their targets and weights.
+    """Some rows with everything that belongs to them.
 
     Attributes
     ----------
@@ -64,22 +91,48 @@ class Block:
         As stored: any numeric type.
     rows : slice or ndarray of shape (b,)
         Where the rows stand among all rows.
+    targets : Targets or None
+        Of these rows.
+    sample_weight : ndarray of shape (b,) or None
+        How many observations each row stands for.
+    class_weight : ndarray of shape (b,) or None
+        How much one observation of the row weighs.
     """
 
     X: Any
     rows: Rows
-    owner: Blocks
+    targets: Targets | None = None
+    sample_weight: Float | None = None
+    class_weight: Float | None = None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
 
     @property
     def Y(self) -> Float:
         """Coded targets of shape (b, L)."""
-        assert self.owner.targets is not None
-        return self.owner.targets.coded(self.rows)
+        assert self.targets is not None
+        return self.targets.coded()
+
+    @property
+    def labels(self) -> DiscreteTargets:
+        """Targets that are classes or labels."""
+        assert isinstance(self.targets, DiscreteTargets)
+        return self.targets
+
+    @property
+    def counts(self) -> Float:
+        """How many observations each row stands for, ones where no weights were given."""
+        return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def _factors(self) -> Float:
+        return np.ones(len(self)) if self.class_weight is None else self.class_weight
 
     @property
     def weight(self) -> Float:
         """Weight of each row: sample weight times class weight."""
-        return self.owner.counts(self.rows) * self.owner.class_factors(self.rows)
+        return self.counts * self._factors
 
     @property
     def unit_weight(self) -> Float:
@@ -87,12 +140,258 @@ class Block:
 
         A sample weight of three stands for three equal rows; leaving one out takes a third.
         """
-        return np.minimum(self.owner.counts(self.rows), 1.0) * self.owner.class_factors(self.rows)
+        return np.minimum(self.counts, 1.0) * self._factors
+
+
+@dataclass
+class Spread:
+    """Weighted mean and sum of squares about it, of numbers or of columns of them.
+
+    Parts are joined about their means, so that large means do not cancel.
+
+    Attributes
+    ----------
+    mass : float
+        Sum of the weights.
+    mean, scatter : ndarray of shape () or (L,)
+    """
+
+    mass: float
+    mean: Float
+    scatter: Float
+
+    @classmethod
+    def zero(cls, shape: tuple[int, ...] = ()) -> Spread:
+        """Return the spread of nothing, to which others are added."""
+        return cls(0.0, np.zeros(shape), np.zeros(shape))
+
+    @classmethod
+    def of_columns(cls, Y: Float, weight: Float) -> Spread:
+        """Return the spread of every column."""
+        mass = float(weight.sum())
+        if mass == 0:
+            return cls.zero(Y.shape[1:])
+        mean: Float = weight @ Y / mass
+        return cls(mass, mean, weight @ (Y - mean) ** 2)
+
+    @classmethod
+    def of_cells(cls, X: Any, weight: Float) -> Spread:
+        """Return the spread of all entries of X together."""
+        mass = float(weight.sum()) * X.shape[1]
+        if mass == 0:
+            return cls.zero()
+        X = X.astype(np.float64)
+        values = X.data if sp.issparse(X) else X
+        mean = float(weight @ np.asarray(X.sum(axis=1)).ravel()) / mass
+        values -= mean
+        np.square(values, out=values)
+        squares = np.asarray(X.sum(axis=1)).ravel()
+        if sp.issparse(X):
+            squares = squares + (X.shape[1] - np.diff(X.indptr)) * mean**2
+        return cls(mass, np.asarray(mean), np.asarray(weight @ squares))
+
+    @property
+    def variance(self) -> Float:
+        """Mean square about the mean."""
+        return self.scatter / self.mass
+
+    def __iadd__(self, other: Spread) -> Spread:
+        mass = self.mass + other.mass
+        if other.mass > 0:
+            share, step = other.mass / mass, other.mean - self.mean
+            self.scatter = self.scatter + other.scatter + self.mass * share * step**2
+            self.mean = self.mean + share * step
+            self.mass = mass
+        return self
+
+
+@dataclass
+class Largest:
+    """The rows of largest score seen so far, at most `n`, largest first, ties by row number.
+
+    Scores are compared to nine decimals: equal rows get equal scores only up to rounding that
+    depends on where in a block they stand, and must not be chosen by that.
+    """
+
+    n: int
+    scores: Float
+    rows: npt.NDArray[np.intp]
+
+    @classmethod
+    def zero(cls, n: int) -> Largest:
+        """Return the best of no rows."""
+        return cls(n, np.zeros(0), np.zeros(0, dtype=np.intp))
+
+    @classmethod
+    def of(cls, n: int, scores: Float, rows: Rows) -> Largest:
+        """Return the best of a block."""
+        numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        kept = np.flatnonzero(scores > -np.inf)
+        largest = cls(n, np.round(scores[kept], 9), numbers[kept])
+        largest._prune(n)
+        return largest
+
+    def _prune(self, n: int) -> None:
+        best = np.lexsort((self.rows, -self.scores))[:n]
+        self.scores, self.rows = self.scores[best], self.rows[best]
+
+    def __iadd__(self, other: Largest) -> Largest:
+        self.scores = np.concatenate([self.scores, other.scores])
+        self.rows = np.concatenate([self.rows, other.rows])
+        # sorted now and then only, so that every row is sorted a few times at most
+        if len(self.rows) > 2 * self.n + MAX_BLOCK_ROWS:
+            self._prune(self.n)
+        return self
+
+    def best(self) -> npt.NDArray[np.intp]:
+        """Return the row numbers."""
+        self._prune(self.n)
+        return self.rows
+
+
+class RowBlocks(ABC):
+    """All rows of a fit, wherever they are.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    dtype : dtype
+        Floating type of the rows (see :func:`float_dtype`).
+    n_outputs : int
+        Columns of the coded targets, 0 where there are none.
+    discrete : bool
+        Whether the targets are classes or labels.
+    n_candidates : int
+        Number of rows that may become landmarks: those that weigh anything.
+    progress : Progress
+    journal : Journal
+    """
+
+    progress: Progress
+    journal: Journal
+
+    @property
+    def local(self) -> bool:
+        """Whether parts of a sum run in this process each time and may leave something behind."""
+        return False
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def discrete(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def n_candidates(self) -> int: ...
+
+    @abstractmethod
+    def variance(self) -> float:
+        """Return the variance of all entries of X taken together, as gamma="scale" uses it.
+
+        Rows count as often as their sample weight says.
+        """
+
+    @abstractmethod
+    def target_spread(self) -> Spread:
+        """Return weight, mean and variance of the coded targets."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return a hash by which other rows are told from these."""
+
+    @abstractmethod
+    def gather(self, rows: npt.NDArray[np.intp]) -> Block:
+        """Return some rows, with features as floats."""
+
+    @abstractmethod
+    def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Return the row numbers of candidates by their positions among the candidates."""
+
+    @abstractmethod
+    def _sum(
+        self, step: Step[Part], part: Callable[[Block], Part], row_bytes: int, stage: str
+    ) -> None:
+        """Add to `step` what ``part(block)`` gives of all rows from its position on."""
+
+    def fold(
+        self,
+        part: Callable[[Block], Part],
+        zero: Callable[[], Part],
+        row_bytes: int,
+        stage: str,
+        rows: npt.NDArray[np.intp] | None = None,
+    ) -> Part:
+        """Return ``zero()`` plus ``part(block)`` of all blocks.
+
+        Parameters
+        ----------
+        part : callable
+            Depends on its block alone; may run in other threads, processes or machines.
+        zero : callable
+            Makes the sum over no rows, which others are added to in place.
+        row_bytes : int
+            Bytes of temporaries that `part` needs for each row.
+        stage : str
+            Name of the pass in progress reports.
+        rows : ndarray, optional
+            Numbers of the rows to sum over, instead of all: few enough to fit in memory.
+        """
+        if rows is not None:
+            return self._some(rows).fold(part, zero, row_bytes, stage)
+        step = self.journal.step(zero)
+        if not step.complete:
+            self.progress.passes += 1
+            self._sum(step, part, row_bytes, stage)
+        return step.finish()
+
+    def _some(self, rows: npt.NDArray[np.intp]) -> Blocks:
+        """Return some rows in memory."""
+        some = self.gather(rows)
+        aside = self.progress.aside()
+        return Blocks(some.X, some.targets, some.sample_weight, some.class_weight, aside)
+
+    def largest(
+        self, score: Callable[[Block], Float], n: int, row_bytes: int, stage: str
+    ) -> npt.NDArray[np.intp]:
+        """Return the numbers of the `n` rows of largest score, in one pass."""
+
+        def part(block: Block) -> Largest:
+            return Largest.of(n, np.where(block.weight > 0, score(block), -np.inf), block.rows)
+
+        return self.fold(part, lambda: Largest.zero(n), row_bytes, stage).best()
+
+    def sample(self, n: int, rng: np.random.RandomState) -> npt.NDArray[np.intp]:
+        """Draw `n` distinct candidate rows uniformly (all of them, in order, when `n` covers them).
+
+        Draws as scikit-learn's ``Nystroem`` does, so equal seeds give equal landmarks; above
+        `MAX_PERMUTED` rows without their permutation, which would need memory for every row.
+        """
+        count = self.n_candidates
+        if n >= count:
+            return self._candidate(np.arange(count))
+        if count <= MAX_PERMUTED:
+            return self._candidate(rng.permutation(count)[:n])
+        return self._candidate(sample_without_replacement(count, n, random_state=rng))
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """All rows of a fit, read block by block.
+class Blocks(RowBlocks):
+    """Rows in memory.
 
     Parameters
     ----------
@@ -104,6 +403,7 @@ class Blocks:
     class_weight : ndarray of shape (n_rows,), optional
         How much one observation of the row weighs.
     progress : Progress
+    journal : Journal
     """
 
     X: Any
@@ -111,6 +411,7 @@ class Blocks:
     sample_weight: Float | None = None
     class_weight: Float | None = None
     progress: Progress = field(default_factory=Progress)
+    journal: Journal = field(default_factory=Journal)
 
     @property
     def n_rows(self) -> int:
@@ -124,133 +425,103 @@ class Blocks:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Floating type of the rows (see :func:`float_dtype`)."""
+        """Floating type of the rows."""
         return float_dtype(self.X.dtype)
 
-    def counts(self, rows: Rows) -> Float:
-        """Sample weights of some rows, ones where none were given."""
+    @property
+    def n_outputs(self) -> int:
+        """Columns of the coded targets."""
+        return 0 if self.targets is None else self.targets.n_outputs
+
+    @property
+    def discrete(self) -> bool:
+        """Whether the targets are classes or labels."""
+        return isinstance(self.targets, DiscreteTargets)
+
+    @property
+    def local(self) -> bool:
+        """Whether parts of a sum may leave something behind: not if a record may replace them."""
+        return not self.journal.recording
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of rows that weigh anything."""
         if self.sample_weight is None:
-            return np.ones(len(self._numbers(rows)))
-        return self.sample_weight[rows]
+            return self.n_rows
+        return int(np.count_nonzero(self.sample_weight))
 
-    def class_factors(self, rows: Rows) -> Float:
-        """Class weights of some rows, ones where none were given."""
-        if self.class_weight is None:
-            return np.ones(len(self._numbers(rows)))
-        return self.class_weight[rows]
+    def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        if self.sample_weight is None:
+            return positions
+        return np.flatnonzero(self.sample_weight)[positions]
 
-    def _numbers(self, rows: Rows) -> range | npt.NDArray[np.intp]:
-        return range(self.n_rows)[rows] if isinstance(rows, slice) else rows
+    def block(self, rows: Rows) -> Block:
+        """Return some rows as they are stored."""
+        return Block(
+            self.X[rows],
+            rows,
+            None if self.targets is None else self.targets.take(rows),
+            None if self.sample_weight is None else self.sample_weight[rows],
+            None if self.class_weight is None else self.class_weight[rows],
+        )
 
-    def target_moments(self) -> tuple[float, Float, Float]:
-        """Return the sum of all weights, and mean and variance of the coded targets."""
-        assert self.targets is not None
-        total = 0.0
-        mean: Float = np.zeros(self.targets.n_outputs)
-        scatter: Float = np.zeros(self.targets.n_outputs)
-        for rows in row_slices(self.n_rows, 24 * self.targets.n_outputs):
-            weight, Y = self.counts(rows) * self.class_factors(rows), self.targets.coded(rows)
-            more = float(weight.sum())
-            if more > 0:
-                other = weight @ Y / more
-                share, step = more / (total + more), other - mean
-                scatter = scatter + weight @ (Y - other) ** 2 + total * share * step**2
-                total, mean = total + more, mean + share * step
-        return total, mean, scatter / total
+    def gather(self, rows: npt.NDArray[np.intp]) -> Block:
+        """Return some rows, with features as floats."""
+        some = self.block(rows)
+        return replace(some, X=some.X.astype(self.dtype, copy=False))
 
     def without(self, rows: npt.NDArray[np.intp]) -> Blocks:
         """Return the same rows, of which those with the numbers `rows` weigh nothing."""
-        counts = self.counts(slice(None)).copy()
+        counts = np.ones(self.n_rows) if self.sample_weight is None else self.sample_weight.copy()
         counts[rows] = 0.0
         return replace(self, sample_weight=counts)
 
-    def candidates(self) -> npt.NDArray[np.intp]:
-        """Return the numbers of the rows that may become landmarks: those that weigh anything."""
-        if self.sample_weight is None:
-            return np.arange(self.n_rows)
-        return np.flatnonzero(self.sample_weight > 0)
+    def _sum(
+        self, step: Step[Part], part: Callable[[Block], Part], row_bytes: int, stage: str
+    ) -> None:
+        held = waiting_bytes(step.total)
+        slices = [
+            slice(max(rows.start, step.position), rows.stop)
+            for rows in row_slices(self.n_rows, row_bytes, held=held)
+            if rows.stop > step.position
+        ]
+        for rows, addend in self._each(part, slices, stage):
+            step.add(addend, rows.stop)
 
-    def sample(self, n: int, rng: np.random.RandomState) -> npt.NDArray[np.intp]:
-        """Draw `n` distinct candidate rows uniformly (all of them, in order, when `n` covers them).
-
-        Draws as scikit-learn's ``Nystroem`` does, so equal seeds give equal landmarks.
-        """
-        candidates = self.candidates()
-        if n >= len(candidates):
-            return candidates
-        return candidates[rng.permutation(len(candidates))[:n]]
-
-    def take(self, rows: npt.NDArray[np.intp]) -> Any:
-        """Return the features of some rows as floats."""
-        return self.X[rows].astype(self.dtype, copy=False)
-
-    def each(
-        self,
-        function: Callable[[Block], Part],
-        row_bytes: int,
-        stage: str,
-        rows: npt.NDArray[np.intp] | None = None,
-    ) -> Iterator[Part]:
-        """Yield ``function(block)`` for all rows, or those with the numbers `rows`, in order.
-
-        Blocks are shared among threads. Progress is reported under the name `stage`.
-        """
-        n_rows = self.n_rows if rows is None else len(rows)
-        slices = row_slices(n_rows, row_bytes)
-
-        def work(part: slice) -> Part:
-            numbers: Rows = part if rows is None else rows[part]
-            return function(Block(self.X[numbers], numbers, self))
-
+    def _each(
+        self, part: Callable[[Block], Part], slices: list[slice], stage: str
+    ) -> Iterator[tuple[slice, Part]]:
+        n_rows = sum(rows.stop - rows.start for rows in slices)
+        results = in_threads(lambda rows: part(self.block(rows)), slices)
         with self.progress.stage(stage, n_rows, len(slices)) as advance:
-            for part, result in zip(slices, in_threads(work, slices), strict=True):
-                yield result
-                advance(part.stop - part.start)
+            for rows, result in zip(slices, results, strict=True):
+                yield rows, result
+                advance(rows.stop - rows.start)
 
-    def fold(
-        self,
-        part: Callable[[Block], Part],
-        total: Part,
-        row_bytes: int,
-        stage: str,
-        rows: npt.NDArray[np.intp] | None = None,
-    ) -> Part:
-        """Return `total`, which is changed in place, plus ``part(block)`` of all blocks."""
-        for addend in self.each(part, row_bytes, stage, rows):
-            total += addend  # type: ignore[operator]  # moments and arrays both add
-        return total
-
-    def map(self, rows_to_rows: Callable[[Block], Float], row_bytes: int, stage: str) -> Float:
-        """Return ``rows_to_rows(block)`` of all blocks, one below the other."""
-        return np.concatenate(list(self.each(rows_to_rows, row_bytes, stage)))
+    def target_spread(self) -> Spread:
+        """Return weight, mean and variance of the coded targets."""
+        spread = Spread.zero((self.n_outputs,))
+        for rows in row_slices(self.n_rows, 24 * self.n_outputs):
+            block = self.block(rows)
+            spread += Spread.of_columns(block.Y, block.weight)
+        return spread
 
     def variance(self) -> float:
-        """Return the variance of all entries of X taken together, as gamma="scale" uses it.
+        """Return the variance of all entries of X taken together. One pass, O(N d)."""
 
-        Rows count as often as their sample weight says. One pass, O(N d); parts are joined
-        about their means, so that large means do not cancel.
-        """
+        def part(rows: slice) -> Spread:
+            block = self.block(rows)
+            return Spread.of_cells(block.X, block.counts)
 
-        def part(rows: slice) -> tuple[float, float, float]:
-            X, weight = self.X[rows], self.counts(rows)
-            cells = float(weight.sum()) * self.n_features
-            if cells == 0:
-                return 0.0, 0.0, 0.0
-            X = X.astype(np.float64)
-            values = X.data if sp.issparse(X) else X
-            mean = float(weight @ np.asarray(X.sum(axis=1)).ravel()) / cells
-            values -= mean
-            np.square(values, out=values)
-            squares = np.asarray(X.sum(axis=1)).ravel()
-            if sp.issparse(X):
-                squares = squares + (X.shape[1] - np.diff(X.indptr)) * mean**2
-            return cells, mean, float(weight @ squares)
-
-        cells = mean = scatter = 0.0
+        spread = Spread.zero()
         slices = row_slices(self.n_rows, 8 * self.n_features, VARIANCE_CELLS // self.n_features + 1)
-        for more, other, squares in in_threads(part, slices):
-            if more > 0:
-                share, step = more / (cells + more), other - mean
-                scatter += squares + cells * share * step**2
-                cells, mean = cells + more, mean + share * step
-        return scatter / cells
+        for more in in_threads(part, slices):
+            spread += more
+        return float(spread.variance)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the shape, of rows at both ends, and of all targets and weights."""
+        ends = self.X[:64], self.X[-64:]
+        known = self.X.shape, ends, self.targets, self.sample_weight, self.class_weight
+        digest: str = joblib.hash(known)
+        return digest

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nysplus._blocks import Blocks, row_slices
+from nysplus._blocks import RowBlocks, row_slices
 from nysplus._feature_map import Approximation
 from nysplus._solvers import Task, solve_ridge
 from nysplus._targets import Float
@@ -98,7 +98,7 @@ class ExpansionFit:
 
 
 def fit_expansion(
-    blocks: Blocks,
+    blocks: RowBlocks,
     landmarks: Any,
     kernel: Kernel,
     approximation: Approximation,
@@ -120,7 +120,7 @@ def fit_expansion(
     return ExpansionFit(expansion, answer.alpha, evaluations, answer.solver)
 
 
-def _in_float32(expansion: KernelExpansion, blocks: Blocks) -> KernelExpansion:
+def _in_float32(expansion: KernelExpansion, blocks: RowBlocks) -> KernelExpansion:
     """Return an expansion of float32 rows with float32 coefficients, if scores stay right.
 
     Tried on some rows: the root mean square of what changes may be 1e-4 of the targets' spread.
@@ -132,7 +132,7 @@ def _in_float32(expansion: KernelExpansion, blocks: Blocks) -> KernelExpansion:
         dual_coef=expansion.dual_coef.astype(np.float32),
         intercept=expansion.intercept.astype(np.float32),
     )
-    X = blocks.take(np.unique(np.linspace(0, blocks.n_rows - 1, TRIED_ROWS).astype(np.intp)))
+    X = blocks.gather(np.unique(np.linspace(0, blocks.n_rows - 1, TRIED_ROWS).astype(np.intp))).X
     change = np.sqrt(((single(X) - expansion(X)) ** 2).mean(axis=0))
-    _, _, variance = blocks.target_moments()
-    return single if (change <= 1e-4 * np.sqrt(variance)).all() else expansion
+    spread = np.sqrt(blocks.target_spread().variance)
+    return single if (change <= 1e-4 * spread).all() else expansion

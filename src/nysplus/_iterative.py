@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from nysplus._blocks import Block, Blocks, row_slices
+from nysplus._blocks import Block, Blocks, RowBlocks, row_slices
 from nysplus._feature_map import FeatureMap
 from nysplus._ridge import Solve, cholesky
 from nysplus._targets import Float
@@ -46,7 +47,7 @@ class NormalEquations:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : RowBlocks
     feature_map : FeatureMap
     dtype : type
         Precision of the kernel values and their products; sums over blocks are float64.
@@ -57,7 +58,7 @@ class NormalEquations:
     """
 
     def __init__(
-        self, blocks: Blocks, feature_map: FeatureMap, dtype: Any, stage: str, keep: bool = False
+        self, blocks: RowBlocks, feature_map: FeatureMap, dtype: Any, stage: str, keep: bool = False
     ) -> None:
         self.blocks = blocks
         self.feature_map = feature_map
@@ -66,7 +67,8 @@ class NormalEquations:
         self._stage = stage
         self._columns = feature_map.columns(dtype)
         self._kept: dict[int, Float] | None = {} if keep else None
-        self.weight, self.target_mean, _ = blocks.target_moments()
+        spread = blocks.target_spread()
+        self.weight, self.target_mean = spread.mass, spread.mean
         self.feature_mean: Float = np.zeros(feature_map.rank)
 
     @property
@@ -110,7 +112,7 @@ class NormalEquations:
             squares = np.append((left**2 * weight).sum(axis=0), 0.0)
             return np.vstack([sums, weighted.sum(axis=0), squares])
 
-        sums = self._fold(part, np.zeros((len(A) + 2, len(b) + 1)), "residual")
+        sums = self._fold(part, (len(A) + 2, len(b) + 1), "residual")
         columns, (totals, squares) = self.feature_map.transposed(sums[:-2]), sums[-2:]
         self.feature_mean = columns[:, -1] / self.weight
         # The mean residual, which a better intercept takes away, and its share of the squares.
@@ -129,13 +131,14 @@ class NormalEquations:
             weighted = ((K @ A).astype(np.float64) - centre) * block.weight[:, None]
             return np.vstack([(weighted.T.astype(self.dtype) @ K).T, weighted.sum(axis=0)])
 
-        sums = self._fold(part, np.zeros((len(A) + 1, P.shape[1])), "conjugate gradients")
+        sums = self._fold(part, (len(A) + 1, P.shape[1]), "conjugate gradients")
         return self.feature_map.transposed(sums[:-1]) - np.outer(self.feature_mean, sums[-1])
 
-    def _fold(self, part: Callable[[Block], Float], total: Float, what: str) -> Float:
+    def _fold(self, part: Callable[[Block], Float], shape: tuple[int, ...], what: str) -> Float:
         if not self._kept:
             self.evaluated += self.blocks.n_rows
-        return self.blocks.fold(part, total, self.row_bytes, f"{self._stage}: {what}")
+        zero = partial(np.zeros, shape)
+        return self.blocks.fold(part, zero, self.row_bytes, f"{self._stage}: {what}")
 
     def sketch(self, rng: np.random.RandomState) -> Float:
         """Return a matrix G of k columns and few rows with ``GᵀG ≈ Φ_cᵀ D Φ_c``; sets the mean.
@@ -169,7 +172,7 @@ class NormalEquations:
             sums: Float = K.T @ block.weight.astype(self.dtype)
             return sums
 
-        sums = self._fold(part, np.zeros(n), "sketch")
+        sums = self._fold(part, (n,), "sketch")
         centre = sums / self.weight
         self.feature_mean = self.feature_map.transposed(centre[:, None])[:, 0]
         G -= np.outer(ones, centre.astype(self.dtype))

@@ -29,10 +29,21 @@ Advance = Callable[[int], None]
 
 
 class Progress:
-    """Tells its listeners about passes over the rows; silent when it has none."""
+    """Tells its listeners about passes over the rows; silent when it has none.
+
+    Attributes
+    ----------
+    passes : int
+        How often all rows were gone through.
+    """
 
     def __init__(self, *listeners: Any) -> None:
         self._listeners = listeners
+        self.passes = 0
+
+    def aside(self) -> Progress:
+        """Return the progress of work on some of the rows only, which is no pass."""
+        return Progress(*self._listeners)
 
     @contextmanager
     def stage(self, name: str, n_rows: int, n_blocks: int) -> Iterator[Advance]:

@@ -116,6 +116,11 @@ class Moments:
         self.count += other.count
         return self
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays, of which the scatter is nearly all."""
+        return int(self.scatter.nbytes + self.cross.nbytes + self.feature_mean.nbytes)
+
     def mapped(self, transposed: Callable[[Float], Float]) -> Moments:
         """Return the moments of the features ``φÂ``, where ``transposed(G) = ÂᵀG``."""
         return Moments(

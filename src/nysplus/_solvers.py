@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn import get_config
 
-from nysplus._blocks import Block, Blocks
+from nysplus._blocks import Block, Blocks, RowBlocks, working_bytes
 from nysplus._feature_map import FeatureMap
 from nysplus._iterative import (
     SKETCH_RATIO,
@@ -30,7 +30,7 @@ from nysplus._iterative import (
     sketched_scatter,
 )
 from nysplus._ridge import Moments, RidgePath, Solution, largest_within_noise
-from nysplus._targets import DiscreteTargets, Float
+from nysplus._targets import Float
 
 # Rows that the ridge is chosen on: a standard error of an accuracy of .22 points at 95 %.
 TRIAL_ROWS = 10_000
@@ -72,7 +72,7 @@ class Task:
 
     Attributes
     ----------
-    blocks : Blocks
+    blocks : RowBlocks
     feature_map : FeatureMap
     alphas : tuple of float
         Ridges to choose from.
@@ -81,7 +81,7 @@ class Task:
         Name of the passes in progress reports.
     """
 
-    blocks: Blocks
+    blocks: RowBlocks
     feature_map: FeatureMap
     alphas: tuple[float, ...]
     rng: np.random.RandomState
@@ -95,7 +95,7 @@ class Task:
 
     def trial_rows(self, most: int) -> npt.NDArray[np.intp] | None:
         """Return `most` rows at random, in order; None where that would be all of them."""
-        if len(self.blocks.candidates()) <= most:
+        if self.blocks.n_candidates <= most:
             return None
         return np.sort(self.blocks.sample(most, self.rng))
 
@@ -228,7 +228,7 @@ class Iterative:
 
     def _keeps(self, N: int, n: int) -> bool:
         """Tell whether K is kept: if it takes no more than the direct solver's n × n matrices."""
-        budget = max(get_config()["working_memory"] * 2**20, DIRECT_MATRICES * 8 * n * n)
+        budget = max(working_bytes(), DIRECT_MATRICES * 8 * n * n)
         return bool(N * n * np.dtype(self.dtype).itemsize <= budget)
 
     def cost(self, N: int, n: int, d: int) -> float:
@@ -279,9 +279,10 @@ class Iterative:
         Leave-one-out needs the leverage of every row, which iterations do not give. Returns α,
         weights to start from, and the rows evaluated.
         """
-        most = min(TRIAL_ROWS, len(task.blocks.candidates()) // 5)
+        most = min(TRIAL_ROWS, task.blocks.n_candidates // 5)
         trials = task.trial_rows(most)
         assert trials is not None
+        assert isinstance(task.blocks, Blocks)
         training = equations.reweighted(task.blocks.without(trials))
         W: Float = np.zeros((task.feature_map.rank, len(equations.target_mean)))
         models: dict[float, tuple[Float, Float]] = {}
@@ -305,7 +306,8 @@ def _ways(task: Task) -> list[Solver]:
     expected = _float32_gap(task)
     shortcuts: list[Solver] = [Direct(np.float32)] if expected <= MAX_FLOAT32_GAP else []
     shortcuts += GramFirst.where_allowed(task)
-    if feature_map.rank and len(blocks.candidates()) >= MIN_ITERATIVE_RATIO * feature_map.rank:
+    enough = blocks.n_candidates >= MIN_ITERATIVE_RATIO * feature_map.rank > 0
+    if enough and blocks.local:  # the sketch and the kernel values stay where they are made
         shortcuts.append(Iterative(np.float32 if expected <= MAX_CORRECTED_GAP else np.float64))
     size = (blocks.n_rows, feature_map.n_landmarks, blocks.n_features)
     shortcuts = [way for way in shortcuts if way.cost(*size) < sure.cost(*size)]
@@ -361,13 +363,12 @@ def _polish(task: Task, path: RidgePath, alpha: float, W: Float) -> tuple[Found 
 
 def _moments(task: Task, evaluate: Callable[[Any], Float], k: int) -> Moments:
     """Return the moments of all rows, of whatever `evaluate` makes of them, in one pass."""
-    assert task.blocks.targets is not None
 
     def part(block: Block) -> Moments:
         return Moments.of(evaluate(block.X), block.Y, block.weight)
 
-    total = Moments.zero(k, task.blocks.targets.n_outputs)
-    return task.blocks.fold(part, total, task.row_bytes, f"{task.stage}: moments")
+    zero = partial(Moments.zero, k, task.blocks.n_outputs)
+    return task.blocks.fold(part, zero, task.row_bytes, f"{task.stage}: moments")
 
 
 def _choose(task: Task, path: RidgePath, dtype: Any) -> tuple[float, int]:
@@ -376,29 +377,28 @@ def _choose(task: Task, path: RidgePath, dtype: Any) -> tuple[float, int]:
     Classes are judged as classes: by the closed-form leave-one-out accuracy on all rows or a
     uniform part of them. Values are judged by generalized cross-validation, which needs none.
     """
-    targets, n_rows = task.blocks.targets, task.blocks.n_rows
+    n_rows = task.blocks.n_rows
     if len(task.alphas) == 1:
         return task.alphas[0], n_rows
-    if not isinstance(targets, DiscreteTargets):
+    if not task.blocks.discrete:
         return min(task.alphas, key=path.generalized_cross_validation), n_rows
-    columns = task.feature_map.columns(dtype)
+    alphas, columns = task.alphas, task.feature_map.columns(dtype)
     rotation = task.feature_map.collapse(path.vectors).astype(dtype)
     centre = (path.moments.feature_mean @ path.vectors).astype(dtype)
 
     def scores(block: Block) -> list[Float]:
         Q = columns(block.X) @ rotation
         Q -= centre
-        return path.leave_one_out(Q, block.Y, block.unit_weight, task.alphas)
+        return path.leave_one_out(Q, block.Y, block.unit_weight, alphas)
 
     trials = task.trial_rows(TRIAL_ROWS)
-    accuracies, count = _accuracies(task, targets, scores, trials, "leave-one-out")
+    accuracies, count = _accuracies(task, scores, trials, "leave-one-out")
     alpha = largest_within_noise(task.alphas, accuracies, count)
     return alpha, n_rows + (n_rows if trials is None else len(trials))
 
 
 def _accuracies(
     task: Task,
-    targets: DiscreteTargets,
     scores: Callable[[Block], list[Float]],
     rows: npt.NDArray[np.intp] | None,
     what: str,
@@ -407,11 +407,11 @@ def _accuracies(
 
     def part(block: Block) -> Float:
         weight = block.weight
-        right = [weight @ targets.hits(score, block.rows) for score in scores(block)]
+        right = [weight @ block.labels.hits(score) for score in scores(block)]
         return np.array([*right, weight.sum(), np.maximum(weight, weight > 0).sum()])
 
-    total: Float = np.zeros(len(task.alphas) + 2)
-    sums = task.blocks.fold(part, total, task.row_bytes, f"{task.stage}: {what}", rows)
+    zero = partial(np.zeros, len(task.alphas) + 2)
+    sums = task.blocks.fold(part, zero, task.row_bytes, f"{task.stage}: {what}", rows)
     return sums[:-2] / sums[-2], float(sums[-1])
 
 
@@ -422,7 +422,6 @@ def _best_on(
     models: dict[float, tuple[Float, Float]],
 ) -> float:
     """Return the α whose weights and intercept serve the given rows best."""
-    targets = task.blocks.targets
     columns = task.feature_map.columns(dtype)
     expansions = [
         (task.feature_map.collapse(models[alpha][0]).astype(dtype), models[alpha][1])
@@ -433,15 +432,15 @@ def _best_on(
         K = columns(block.X)
         return [K @ A + b for A, b in expansions]
 
-    if isinstance(targets, DiscreteTargets):
-        accuracies, count = _accuracies(task, targets, scores, rows, "left-out rows")
+    if task.blocks.discrete:
+        accuracies, count = _accuracies(task, scores, rows, "left-out rows")
         return largest_within_noise(task.alphas, accuracies, count)
 
     def squares(block: Block) -> Float:
         errors = [((block.Y - score) ** 2).sum(axis=1) for score in scores(block)]
         return np.array([block.weight @ error for error in errors])
 
-    total: Float = np.zeros(len(task.alphas))
+    zero = partial(np.zeros, len(task.alphas))
     stage = f"{task.stage}: left-out rows"
-    errors = task.blocks.fold(squares, total, task.row_bytes, stage, rows)
+    errors = task.blocks.fold(squares, zero, task.row_bytes, stage, rows)
     return task.alphas[int(np.argmin(errors))]

@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
-from nysplus._blocks import Blocks, float_dtype
+from nysplus._blocks import RowBlocks, float_dtype
 from nysplus._checks import check_count
 from nysplus._feature_map import Approximation, make_approximation
 from nysplus._ridge import make_alphas
@@ -39,7 +39,7 @@ class Plan:
     approximation: Approximation
     alphas: tuple[float, ...]
 
-    def choose(self, blocks: Blocks, rng: np.random.RandomState) -> tuple[Problem, Landmarks]:
+    def choose(self, blocks: RowBlocks, rng: np.random.RandomState) -> tuple[Problem, Landmarks]:
         """Fix the kernel's width on the data, then choose the landmarks."""
         kernel = self.kernel.resolve(blocks, rng)
         problem = Problem(blocks, kernel, self.approximation, self.alphas)

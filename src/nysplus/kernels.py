@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import pairwise
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from nysplus._blocks import Blocks, float_dtype
+from nysplus._blocks import RowBlocks, float_dtype
 from nysplus._targets import Float
 
 __all__ = [
@@ -88,7 +88,7 @@ class Kernel(BaseEstimator):
         """Return ``X ↦ K(X, Z)`` for one Z and many X, both floating and of one type."""
         return lambda X: self.evaluate(X, Z)
 
-    def resolve(self, blocks: Blocks, rng: np.random.RandomState) -> Kernel:
+    def resolve(self, blocks: RowBlocks, rng: np.random.RandomState) -> Kernel:
         """Return this kernel with every parameter that depends on the data set to a number."""
         return self
 
@@ -117,12 +117,12 @@ class _Width(Kernel):
             "a number; inside an estimator, fit finds it."
         )
 
-    def resolve(self, blocks: Blocks, rng: np.random.RandomState) -> Kernel:
+    def resolve(self, blocks: RowBlocks, rng: np.random.RandomState) -> Kernel:
         """Return this kernel with ``gamma`` as a number."""
         resolved: Kernel = clone(self).set_params(gamma=self._gamma_of(blocks, rng))
         return resolved
 
-    def _gamma_of(self, blocks: Blocks, rng: np.random.RandomState) -> float:
+    def _gamma_of(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         gamma: Any = self.gamma
         if gamma is None:
             return self._default(blocks)
@@ -137,23 +137,23 @@ class _Width(Kernel):
             )
         return float(gamma)
 
-    def _default(self, blocks: Blocks) -> float:
+    def _default(self, blocks: RowBlocks) -> float:
         return 1.0 / blocks.n_features
 
-    def _scale(self, blocks: Blocks, rng: np.random.RandomState) -> float:
+    def _scale(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         variance = blocks.variance()
         return 1.0 / (blocks.n_features * variance) if variance > 0 else 1.0
 
-    def _median(self, blocks: Blocks, rng: np.random.RandomState) -> float:
+    def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         raise ValueError(
             f"gamma='median' needs a kernel of distances, {type(self).__name__} is none. "
             "Pass 'scale' or a number."
         )
 
 
-def _median_distance(blocks: Blocks, rng: np.random.RandomState, metric: str) -> float:
+def _median_distance(blocks: RowBlocks, rng: np.random.RandomState, metric: str) -> float:
     """Return the median distance between distinct pairs of at most 1000 rows, or 0."""
-    X = blocks.take(blocks.sample(MEDIAN_ROWS, rng)).astype(np.float64)
+    X = blocks.gather(blocks.sample(MEDIAN_ROWS, rng)).X.astype(np.float64)
     distances = pdist(X.toarray() if sp.issparse(X) else X, metric)
     return float(np.median(distances[distances > 0])) if (distances > 0).any() else 0.0
 
@@ -162,7 +162,7 @@ def _median_distance(blocks: Blocks, rng: np.random.RandomState, metric: str) ->
 class _Radial(_Width):
     """A kernel of the Euclidean distance; a length scale ℓ is ``gamma = 1 / (2ℓ²)``."""
 
-    def _median(self, blocks: Blocks, rng: np.random.RandomState) -> float:
+    def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         length = _median_distance(blocks, rng, "euclidean")
         return 1.0 / (2.0 * length**2) if length > 0 else 1.0
 
@@ -241,7 +241,7 @@ class Matern(_Radial):
 
     nu: float = 1.5
 
-    def resolve(self, blocks: Blocks, rng: np.random.RandomState) -> Kernel:
+    def resolve(self, blocks: RowBlocks, rng: np.random.RandomState) -> Kernel:
         """Return this kernel with ``gamma`` as a number, after checking ``nu``."""
         if self.nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"nu={self.nu!r} is not available. Allowed are 0.5, 1.5 and 2.5.")
@@ -277,11 +277,11 @@ class Laplacian(_Width):
         K: Float = pairwise.laplacian_kernel(X, Z, gamma=self.width)
         return K.astype(X.dtype, copy=False)
 
-    def _scale(self, blocks: Blocks, rng: np.random.RandomState) -> float:
+    def _scale(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         deviation = np.sqrt(blocks.variance())
         return float(1.0 / (blocks.n_features * deviation)) if deviation > 0 else 1.0
 
-    def _median(self, blocks: Blocks, rng: np.random.RandomState) -> float:
+    def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         length = _median_distance(blocks, rng, "cityblock")
         return 1.0 / length if length > 0 else 1.0
 
@@ -390,19 +390,19 @@ class Chi2(_Width):
         K: Float = pairwise.chi2_kernel(X, Z, gamma=self.width)
         return K
 
-    def _default(self, blocks: Blocks) -> float:
+    def _default(self, blocks: RowBlocks) -> float:
         return 1.0
 
-    def _scale(self, blocks: Blocks, rng: np.random.RandomState) -> float:
+    def _scale(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         return self._one_over(np.mean, blocks, rng)
 
-    def _median(self, blocks: Blocks, rng: np.random.RandomState) -> float:
+    def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         return self._one_over(np.median, blocks, rng)
 
     def _one_over(
-        self, typical: Callable[[Any], Any], blocks: Blocks, rng: np.random.RandomState
+        self, typical: Callable[[Any], Any], blocks: RowBlocks, rng: np.random.RandomState
     ) -> float:
-        X = blocks.take(blocks.sample(MEDIAN_ROWS, rng))
+        X = blocks.gather(blocks.sample(MEDIAN_ROWS, rng)).X
         _require_histograms(X, self)
         distances = -pairwise.additive_chi2_kernel(X)
         distances = distances[distances > 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,8 @@ def fit_fourier(trial: Trial, n: int, n_initial: int) -> Fitted:
         def part(block: Block) -> Moments:
             return Moments.of(sampler.transform(block.X), block.Y, block.weight)
 
-        assert trial.blocks.targets is not None
-        total = Moments.zero(n, trial.blocks.targets.n_outputs)
-        moments = trial.blocks.fold(part, total, row_bytes, "ridge: moments")
+        zero = partial(Moments.zero, n, trial.blocks.n_outputs)
+        moments = trial.blocks.fold(part, zero, row_bytes, "ridge: moments")
         solution = RidgePath(moments).solve(ALPHA)
         W, b = solution.W, solution.b
 
@@ -71,7 +71,7 @@ def kernel_ridge(kernel: RBF, X: Float, Y: Float, alpha: float) -> KernelExpansi
 def fit_kernel_ridge(trial: Trial, n: int, n_initial: int) -> Fitted:
     _check_rows(n)
     with measure() as step:
-        Y = trial.targets.coded(slice(None))
+        Y = trial.targets.coded()
         expansion = kernel_ridge(trial.kernel, trial.split.X_train, Y, ALPHA)
     return on_landmarks(expansion, n * n, None, step.seconds, step.peak_rss_mb)
 

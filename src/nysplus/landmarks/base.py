@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from nysplus._blocks import Blocks
+from nysplus._blocks import RowBlocks
 from nysplus._feature_map import Approximation
 from nysplus.kernels import Kernel
 
@@ -21,7 +21,7 @@ class Problem:
 
     Attributes
     ----------
-    blocks : Blocks
+    blocks : RowBlocks
         Rows, targets (None for an unsupervised fit) and weights.
     kernel : Kernel
         With all parameters as numbers.
@@ -31,7 +31,7 @@ class Problem:
         The ridges of the final model, to choose from when there are several.
     """
 
-    blocks: Blocks
+    blocks: RowBlocks
     kernel: Kernel
     approximation: Approximation
     alphas: tuple[float, ...]
@@ -53,6 +53,11 @@ class Landmarks:
     points: Any
     indices: npt.NDArray[np.intp] | None = None
     n_kernel_evaluations: int = 0
+
+
+def rows_as_landmarks(blocks: RowBlocks, rows: npt.NDArray[np.intp]) -> Landmarks:
+    """Return the rows with the given numbers as landmarks."""
+    return Landmarks(blocks.gather(rows).X, rows)
 
 
 @dataclass(repr=False, eq=False)
@@ -97,13 +102,13 @@ def select_landmarks(
     """Run a selector; where `n` covers all rows, take them all with a warning instead."""
     if isinstance(selector, GivenLandmarks):
         return selector.select(problem, n, rng)
-    candidates = problem.blocks.candidates()
-    if n < len(candidates):
+    n_candidates = problem.blocks.n_candidates
+    if n < n_candidates:
         return selector.select(problem, n, rng)
-    if n > len(candidates):
+    if n > n_candidates:
         warnings.warn(
-            f"n_components={n} exceeds the {len(candidates)} rows of X that have a weight. All of "
+            f"n_components={n} exceeds the {n_candidates} rows of X that have a weight. All of "
             "them become landmarks, which is the full kernel machine. Lower n_components.",
             stacklevel=4,
         )
-    return Landmarks(problem.blocks.take(candidates), candidates)
+    return rows_as_landmarks(problem.blocks, problem.blocks.sample(n, rng))

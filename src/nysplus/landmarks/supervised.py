@@ -12,22 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._blocks import Block
+from nysplus._blocks import Block, Largest
 from nysplus._checks import check_count
 from nysplus._expansion import ExpansionFit, fit_expansion
 from nysplus._feature_map import Approximation, make_approximation
-from nysplus._targets import DiscreteTargets, Float
-from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
+from nysplus._targets import Float
+from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem, rows_as_landmarks
 from nysplus.landmarks.unsupervised import KMeans, centroids
-
-
-def largest(negative_margins: Float, n: int) -> npt.NDArray[np.intp]:
-    """Return the positions of the `n` largest values, largest first, ties by position.
-
-    Values are compared to nine decimals: equal rows get equal margins only up to rounding that
-    depends on where in a block they stand, and must not be chosen by that.
-    """
-    return np.argsort(-np.round(negative_margins, 9), kind="stable")[:n]
 
 
 @dataclass(repr=False, eq=False)
@@ -91,17 +82,16 @@ class _RowScoring(_TwoStage):
         return replace(landmarks, n_kernel_evaluations=pilot.n_kernel_evaluations + scored)
 
 
-def _score_rows(problem: Problem, pilot: ExpansionFit) -> Float:
-    """Return the negative margin of every row in one pass (step 3); never of a weightless one."""
-    blocks, targets = problem.blocks, problem.blocks.targets
-    assert isinstance(targets, DiscreteTargets)
+def _hardest(problem: Problem, pilot: ExpansionFit, n: int) -> npt.NDArray[np.intp]:
+    """Return the `n` rows of largest negative margin, in one pass (steps 3 and 4)."""
+    expansion = pilot.expansion
 
     def negative_margins(block: Block) -> Float:
-        margins = targets.negative_margins(pilot.expansion(block.X), block.rows)
-        return np.where(block.weight > 0, margins, -np.inf)
+        return block.labels.negative_margins(expansion(block.X))
 
     # the expansion cuts its blocks by itself
-    return blocks.map(negative_margins, 8 * targets.n_outputs, "pilot: margins")
+    row_bytes = 8 * problem.blocks.n_outputs
+    return problem.blocks.largest(negative_margins, n, row_bytes, "pilot: margins")
 
 
 @dataclass(repr=False, eq=False)
@@ -126,14 +116,13 @@ class NegativeMargin(_RowScoring):
     def pilot(self, problem: Problem, n: int, rng: np.random.RandomState) -> ExpansionFit:
         """Fit the pilot on uniform rows."""
         first = problem.blocks.sample(self.n_initial or n, rng)
-        return self._fit_pilot(problem, problem.blocks.take(first), rng)
+        return self._fit_pilot(problem, problem.blocks.gather(first).X, rng)
 
     def choose(
         self, problem: Problem, pilot: ExpansionFit, n: int, rng: np.random.RandomState
     ) -> Landmarks:
         """Take the rows of largest negative margin."""
-        rows = largest(_score_rows(problem, pilot), n)
-        return Landmarks(problem.blocks.take(rows), rows)
+        return rows_as_landmarks(problem.blocks, _hardest(problem, pilot, n))
 
 
 @dataclass(repr=False, eq=False)
@@ -169,7 +158,7 @@ class SupervisedKMeans(_RowScoring):
 
     def pilot(self, problem: Problem, n: int, rng: np.random.RandomState) -> ExpansionFit:
         """Fit the pilot on k-means centroids."""
-        n_first = min(self.n_initial or n, len(problem.blocks.candidates()))
+        n_first = min(self.n_initial or n, problem.blocks.n_candidates)
         first = KMeans(max_iter=self.max_iter).select(problem, n_first, rng)
         return self._fit_pilot(problem, first.points, rng)
 
@@ -177,10 +166,11 @@ class SupervisedKMeans(_RowScoring):
         self, problem: Problem, pilot: ExpansionFit, n: int, rng: np.random.RandomState
     ) -> Landmarks:
         """Cluster the rows that the pilot finds hardest."""
-        n_rows = len(problem.blocks.candidates())
+        n_rows = problem.blocks.n_candidates
         n_candidates = self.n_candidates or max(n, min(20_000, 2 * n_rows // 3))
-        rows = largest(_score_rows(problem, pilot), min(n_candidates, n_rows))
-        return Landmarks(centroids(problem.blocks, rows, n, self.max_iter, rng)[0])
+        hardest = _hardest(problem, pilot, min(n_candidates, n_rows))
+        pool = problem.blocks.gather(hardest)
+        return Landmarks(centroids(pool, n, self.max_iter, rng)[0])
 
 
 @dataclass(repr=False, eq=False)
@@ -222,18 +212,18 @@ class SupportCentroids(_TwoStage):
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
         """Cluster, label, score and choose."""
-        blocks, targets = problem.blocks, problem.blocks.targets
-        assert isinstance(targets, DiscreteTargets)
-        pool = blocks.sample(max(self.max_rows, self.oversampling * n), rng)
+        drawn = problem.blocks.sample(max(self.max_rows, self.oversampling * n), rng)
+        pool = problem.blocks.gather(drawn)
         n_clusters = min(self.oversampling * n, len(pool))
-        points, cluster = centroids(blocks, pool, n_clusters, self.max_iter, rng)
+        points, cluster = centroids(pool, n_clusters, self.max_iter, rng)
         # Clusters that stayed empty have no label, so they cannot have a margin either.
         alive, cluster = np.unique(cluster, return_inverse=True)
         points = points[alive]
-        labels = targets.vote(pool, cluster, blocks.counts(pool))
+        labels = pool.labels.vote(cluster, pool.counts)
 
         first = rng.permutation(len(points))[: self.n_initial or n]
         pilot = self._fit_pilot(problem, points[first], rng)
-        margins = labels.negative_margins(pilot.expansion(points), slice(None))
+        margins = labels.negative_margins(pilot.expansion(points))
         scored: int = len(points) * len(first)
-        return Landmarks(points[largest(margins, n)], None, pilot.n_kernel_evaluations + scored)
+        chosen = Largest.of(n, margins, slice(0, len(points))).rows
+        return Landmarks(points[chosen], None, pilot.n_kernel_evaluations + scored)

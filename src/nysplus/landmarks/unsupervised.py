@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from sklearn import cluster
 from sklearn.exceptions import ConvergenceWarning
 
-from nysplus._blocks import Blocks
+from nysplus._blocks import Block
 from nysplus._checks import check_count
 from nysplus._feature_map import Approximation
-from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
+from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem, rows_as_landmarks
 
 # k-means++ draws its starts one after the other; beyond this many a random start is as good.
 MAX_PLUS_PLUS = 100
@@ -27,8 +27,7 @@ class Uniform(LandmarkSelector):
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
         """Draw `n` rows. O(N) time, no pass over the features."""
-        rows = problem.blocks.sample(n, rng)
-        return Landmarks(problem.blocks.take(rows), rows)
+        return rows_as_landmarks(problem.blocks, problem.blocks.sample(n, rng))
 
 
 @dataclass(repr=False, eq=False)
@@ -53,16 +52,12 @@ class KMeans(LandmarkSelector):
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
         """Cluster. O(max_rows · n · d · max_iter), no pass over the other rows."""
-        rows = problem.blocks.sample(max(n, self.max_rows), rng)
-        return Landmarks(centroids(problem.blocks, rows, n, self.max_iter, rng)[0])
+        pool = problem.blocks.gather(problem.blocks.sample(max(n, self.max_rows), rng))
+        return Landmarks(centroids(pool, n, self.max_iter, rng)[0])
 
 
 def centroids(
-    blocks: Blocks,
-    rows: npt.NDArray[np.intp],
-    n: int,
-    max_iter: int,
-    rng: np.random.RandomState,
+    pool: Block, n: int, max_iter: int, rng: np.random.RandomState
 ) -> tuple[Any, npt.NDArray[np.intp]]:
     """Return `n` k-means centroids of some rows, weighted by sample weight, and each row's cluster.
 
@@ -70,7 +65,7 @@ def centroids(
     enough to tell which centroid is the nearest. Rows that are equal to each other may leave
     fewer distinct centroids than asked for; the repeated ones add nothing and do no harm.
     """
-    X = blocks.take(rows)
+    X = pool.X
     clustered, shift = _in_float32(X)
     kmeans = cluster.KMeans(
         n_clusters=n,
@@ -83,11 +78,11 @@ def centroids(
     with warnings.catch_warnings():
         # said when rows repeat each other, which is fine here (see above)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        kmeans.fit(clustered, sample_weight=blocks.counts(rows))
+        kmeans.fit(clustered, sample_weight=pool.counts)
     labels = kmeans.labels_.astype(np.intp)
-    points = kmeans.cluster_centers_.astype(blocks.dtype) + shift
+    points = kmeans.cluster_centers_.astype(X.dtype) + shift
     # The means of the final clusters, from the rows as they are.
-    share = sp.csr_matrix((blocks.counts(rows), (labels, np.arange(len(labels)))), (n, len(labels)))
+    share = sp.csr_matrix((pool.counts, (labels, np.arange(len(labels)))), (n, len(labels)))
     mass = np.asarray(share.sum(axis=1)).ravel()
     sums = share @ X.astype(np.float64, copy=False)
     sums = sums.toarray() if sp.issparse(sums) else sums
