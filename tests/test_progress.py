@@ -25,7 +25,7 @@ def test_verbose_says_what_how_many_rows_and_how_long_on_a_terminal(moons, monke
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     NystroemClassifier(20, verbose=1).fit(*moons)
-    lines = [line.split("\033[K")[-1] for line in terminal.getvalue().strip().split("\n")]
+    *lines, last = [line.split("\033[K")[-1] for line in terminal.getvalue().strip().split("\n")]
     stages = [line.split(":")[0] + ":" + line.split(":")[1] for line in lines]
     assert stages == [
         "[NystroemClassifier] pilot: moments",
@@ -34,10 +34,11 @@ def test_verbose_says_what_how_many_rows_and_how_long_on_a_terminal(moons, monke
         "[NystroemClassifier] ridge: moments",
         "[NystroemClassifier] ridge: leave-one-out",
     ]
-    assert all("300 of 300 rows" in line and line.endswith(" s") for line in lines)
+    assert all("━ 300 of 300 rows" in line and line.endswith(" rows/s") for line in lines)
+    assert last == "[NystroemClassifier] 5 passes over 300 rows"
 
 
-@pytest.mark.parametrize(("verbose", "n_lines"), [(1, 0), (2, 5)])
+@pytest.mark.parametrize(("verbose", "n_lines"), [(1, 0), (2, 6)])
 def test_pipes_get_lines_only_when_asked_twice(moons, capfd, verbose, n_lines):
     NystroemClassifier(20, verbose=verbose).fit(*moons)
     out, err = capfd.readouterr()

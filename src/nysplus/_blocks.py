@@ -8,9 +8,9 @@ and on a cluster (:mod:`nysplus._distributed`) know the same verbs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import joblib
 import numpy as np
@@ -74,11 +74,6 @@ def row_slices(
         n_slices = -(-n_slices // SHARES) * SHARES
         step = -(-n_rows // n_slices)
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-
-
-def waiting_bytes(total: Any) -> int:
-    """Return what a sum and its addends take while threads work on them."""
-    return (thread_count() + 2) * int(getattr(total, "nbytes", 0))
 
 
 @dataclass(frozen=True)
@@ -249,6 +244,35 @@ class Largest:
         return self.rows
 
 
+@dataclass(frozen=True)
+class Work(Generic[Part]):
+    """What a pass does.
+
+    Attributes
+    ----------
+    part : callable
+        What a block adds.
+    zero : callable
+        Makes the sum over no rows.
+    row_bytes : int
+        Bytes of temporaries that `part` needs for each row.
+    """
+
+    part: Callable[[Block], Part]
+    zero: Callable[[], Part]
+    row_bytes: int
+
+    def slices(self, n_rows: int, done: int = 0, held: int = 0) -> list[slice]:
+        """Cut rows into blocks, of which `done` rows are behind; `held` bytes are taken already."""
+        # the sum, and the addends that threads are at or that wait to be added
+        sums = (thread_count() + 2) * int(getattr(self.zero(), "nbytes", 0))
+        return [
+            slice(max(rows.start, done), rows.stop)
+            for rows in row_slices(n_rows, self.row_bytes, held=held + sums)
+            if rows.stop > done
+        ]
+
+
 class RowBlocks(ABC):
     """All rows of a fit, wherever they are.
 
@@ -323,10 +347,8 @@ class RowBlocks(ABC):
         """Return the row numbers of candidates by their positions among the candidates."""
 
     @abstractmethod
-    def _sum(
-        self, step: Step[Part], part: Callable[[Block], Part], row_bytes: int, stage: str
-    ) -> None:
-        """Add to `step` what ``part(block)`` gives of all rows from its position on."""
+    def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
+        """Add to `step` what the work gives of all rows from its position on."""
 
     def fold(
         self,
@@ -356,7 +378,7 @@ class RowBlocks(ABC):
         step = self.journal.step(zero)
         if not step.complete:
             self.progress.passes += 1
-            self._sum(step, part, row_bytes, stage)
+            self._sum(step, Work(part, zero, row_bytes), stage)
         return step.finish()
 
     def _some(self, rows: npt.NDArray[np.intp]) -> Blocks:
@@ -476,26 +498,12 @@ class Blocks(RowBlocks):
         counts[rows] = 0.0
         return replace(self, sample_weight=counts)
 
-    def _sum(
-        self, step: Step[Part], part: Callable[[Block], Part], row_bytes: int, stage: str
-    ) -> None:
-        held = waiting_bytes(step.total)
-        slices = [
-            slice(max(rows.start, step.position), rows.stop)
-            for rows in row_slices(self.n_rows, row_bytes, held=held)
-            if rows.stop > step.position
-        ]
-        for rows, addend in self._each(part, slices, stage):
-            step.add(addend, rows.stop)
-
-    def _each(
-        self, part: Callable[[Block], Part], slices: list[slice], stage: str
-    ) -> Iterator[tuple[slice, Part]]:
-        n_rows = sum(rows.stop - rows.start for rows in slices)
-        results = in_threads(lambda rows: part(self.block(rows)), slices)
-        with self.progress.stage(stage, n_rows, len(slices)) as advance:
-            for rows, result in zip(slices, results, strict=True):
-                yield rows, result
+    def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
+        slices = work.slices(self.n_rows, step.position)
+        addends = in_threads(lambda rows: work.part(self.block(rows)), slices)
+        with self.progress.stage(stage, self.n_rows - step.position, len(slices)) as advance:
+            for rows, addend in zip(slices, addends, strict=True):
+                step.add(addend, rows.stop)
                 advance(rows.stop - rows.start)
 
     def target_spread(self) -> Spread:

@@ -80,7 +80,9 @@ class Journal:
 
     recording = False
 
-    def begin(self, identity: dict[str, str], rng: np.random.RandomState) -> np.random.RandomState:
+    def begin(
+        self, identity: Callable[[], dict[str, str]], rng: np.random.RandomState
+    ) -> np.random.RandomState:
         """Open the record of the fit with this `identity`; return the generator it goes on with."""
         return rng
 
@@ -119,9 +121,11 @@ class FileJournal(Journal):
         self._handed_out = 0
         self._written = time.monotonic()
 
-    def begin(self, identity: dict[str, str], rng: np.random.RandomState) -> np.random.RandomState:
+    def begin(
+        self, identity: Callable[[], dict[str, str]], rng: np.random.RandomState
+    ) -> np.random.RandomState:
         """Read the file if there is one, and refuse the record of another fit."""
-        self._header = {"format": FORMAT, **identity}
+        self._header = {"format": FORMAT, **identity()}
         _, keys, *numbers = rng.get_state(legacy=True)
         self._generator = {"keys": np.asarray(keys), "numbers": np.array(numbers, dtype=float)}
         if self._path.exists():

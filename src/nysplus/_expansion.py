@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from nysplus._blocks import RowBlocks, row_slices
+from nysplus._blocks import Block, RowBlocks, row_slices
 from nysplus._feature_map import Approximation
 from nysplus._solvers import Task, solve_ridge
-from nysplus._targets import Float
+from nysplus._targets import DiscreteTargets, Float
 from nysplus._threads import in_threads
 from nysplus.kernels import CACHED_VALUES, Kernel
 
@@ -115,12 +115,12 @@ def fit_expansion(
     feature_map = approximation.build(kernel, landmarks, rng)
     answer = solve_ridge(Task(blocks, feature_map, alphas, rng, stage))
     A = feature_map.collapse(answer.W)
-    expansion = _in_float32(KernelExpansion(kernel, landmarks, A, answer.b), blocks)
+    expansion = in_float32(KernelExpansion(kernel, landmarks, A, answer.b), blocks)
     evaluations = feature_map.n_kernel_evaluations + answer.n_rows * feature_map.n_landmarks
     return ExpansionFit(expansion, answer.alpha, evaluations, answer.solver)
 
 
-def _in_float32(expansion: KernelExpansion, blocks: RowBlocks) -> KernelExpansion:
+def in_float32(expansion: KernelExpansion, blocks: RowBlocks) -> KernelExpansion:
     """Return an expansion of float32 rows with float32 coefficients, if scores stay right.
 
     Tried on some rows: the root mean square of what changes may be 1e-4 of the targets' spread.
@@ -136,3 +136,23 @@ def _in_float32(expansion: KernelExpansion, blocks: RowBlocks) -> KernelExpansio
     change = np.sqrt(((single(X) - expansion(X)) ** 2).mean(axis=0))
     spread = np.sqrt(blocks.target_spread().variance)
     return single if (change <= 1e-4 * spread).all() else expansion
+
+
+def evaluate(expansion: KernelExpansion, blocks: RowBlocks) -> float:
+    """Return the accuracy, or R² averaged over the outputs, in one pass over the rows."""
+    L = blocks.n_outputs
+
+    def part(block: Block) -> Float:
+        scores, weight = expansion(block.X), block.weight
+        if isinstance(block.targets, DiscreteTargets):
+            return np.array([weight @ block.targets.hits(scores)])
+        return weight @ (block.Y - scores) ** 2
+
+    zero = partial(np.zeros, 1 if blocks.discrete else L)
+    sums = blocks.fold(part, zero, 8 * L, "score")
+    spread = blocks.target_spread()
+    if blocks.discrete:
+        return float(sums[0] / spread.mass)
+    constant = np.where(sums > 0, 0.0, 1.0)  # what r2_score says of values that do not vary
+    ratio = np.divide(sums, spread.scatter, out=1.0 - constant, where=spread.scatter > 0)
+    return float(1.0 - ratio.mean())

@@ -27,6 +27,10 @@ __all__ = ["CallbackSupportMixin", "Progress", "progress_of", "with_callbacks"]
 
 Advance = Callable[[int], None]
 
+# Characters of a full bar, and seconds that a line stands before it is written anew.
+BAR_WIDTH = 20
+SECONDS_SHOWN = 0.1
+
 
 class Progress:
     """Tells its listeners about passes over the rows; silent when it has none.
@@ -41,13 +45,21 @@ class Progress:
         self._listeners = listeners
         self.passes = 0
 
+    def note(self, text: str) -> None:
+        """Tell something that is no pass."""
+        for listener in self._listeners:
+            listener.note(text)
+
     def aside(self) -> Progress:
         """Return the progress of work on some of the rows only, which is no pass."""
         return Progress(*self._listeners)
 
     @contextmanager
-    def stage(self, name: str, n_rows: int, n_blocks: int) -> Iterator[Advance]:
-        """Open a pass over `n_rows` rows; call what it yields with the rows of each block."""
+    def stage(self, name: str, n_rows: int | None, n_blocks: int | None) -> Iterator[Advance]:
+        """Open a pass; call what it yields with the rows of each block.
+
+        `n_rows` and `n_blocks` say how many are to come, None where nobody knows yet.
+        """
         with ExitStack() as stack:
             hooks = [
                 stack.enter_context(listener.stage(name, n_rows, n_blocks))
@@ -62,7 +74,7 @@ class Progress:
 
 
 class _TerminalLine:
-    """One line per pass on standard error: rows, seconds, what is being done."""
+    """One line per pass on standard error: what is being done, a bar, rows, seconds, speed."""
 
     def __init__(self, name: str, keep: bool) -> None:
         self._name = name
@@ -70,25 +82,43 @@ class _TerminalLine:
         self._live = sys.stderr.isatty()
 
     @contextmanager
-    def stage(self, name: str, n_rows: int, n_blocks: int) -> Iterator[Advance]:
-        start, done = time.perf_counter(), 0
+    def stage(self, name: str, n_rows: int | None, n_blocks: int | None) -> Iterator[Advance]:
+        start, shown, done = time.perf_counter(), 0.0, 0
 
         def line() -> str:
             seconds = time.perf_counter() - start
-            return f"[{self._name}] {name}: {done:,} of {n_rows:,} rows, {seconds:.1f} s"
+            of = "" if n_rows is None else f" of {n_rows:,}"
+            speed = done / max(seconds, 1e-9)
+            return f"{name}:{bar()} {done:,}{of} rows, {seconds:.1f} s, {speed:,.0f} rows/s"
+
+        def bar() -> str:
+            if not self._live or not n_rows:
+                return ""
+            full = min(BAR_WIDTH * done // n_rows, BAR_WIDTH)
+            return " " + "━" * full + "╌" * (BAR_WIDTH - full)
 
         def advance(rows: int) -> None:
-            nonlocal done
+            nonlocal done, shown
             done += rows
-            if self._live:
-                sys.stderr.write("\r\033[K" + line())
-                sys.stderr.flush()
+            if self._live and time.perf_counter() - shown >= SECONDS_SHOWN:
+                shown = time.perf_counter()
+                self._write("\r\033[K", line(), "")
 
         yield advance
+        self._finish(line())
+
+    def note(self, text: str) -> None:
+        """Write a line of its own."""
+        self._finish(text)
+
+    def _finish(self, text: str) -> None:
         if self._live:
-            sys.stderr.write("\n")
+            self._write("\r\033[K", text, "\n")
         elif self._keep:
-            sys.stderr.write(line() + "\n")
+            self._write("", text, "\n")
+
+    def _write(self, before: str, text: str, after: str) -> None:
+        sys.stderr.write(f"{before}[{self._name}] {text}{after}")
         sys.stderr.flush()
 
 
@@ -104,7 +134,7 @@ class _CallbackTasks:
         self._context = context
 
     @contextmanager
-    def stage(self, name: str, n_rows: int, n_blocks: int) -> Iterator[Advance]:
+    def stage(self, name: str, n_rows: int | None, n_blocks: int | None) -> Iterator[Advance]:
         task = self._context.subcontext(task_name=name, max_subtasks=n_blocks)
         task.call_on_fit_task_begin(estimator=self._estimator)
 
@@ -115,6 +145,9 @@ class _CallbackTasks:
 
         yield advance
         task.call_on_fit_task_end(estimator=self._estimator)
+
+    def note(self, text: str) -> None:
+        """Do nothing: callbacks follow tasks."""
 
 
 @contextmanager

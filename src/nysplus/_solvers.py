@@ -122,6 +122,11 @@ class Answer:
     n_rows: int
 
 
+def direct_bytes(n: int) -> int:
+    """Return what a fit with `n` landmarks needs beside its blocks, whatever their number."""
+    return DIRECT_MATRICES * 8 * n * n
+
+
 def solve_ridge(task: Task) -> Answer:
     """Take the cheapest way that the spectrum allows, and the next one if its check fails."""
     spent = 0
@@ -154,8 +159,8 @@ class Direct:
     def solve(self, task: Task) -> tuple[Found | None, int]:
         """Return the solution, or None if float32 was not enough; and the rows evaluated."""
         feature_map = task.feature_map
-        path = RidgePath(_moments(task, feature_map.features(self.dtype), feature_map.rank))
-        alpha, n_rows = _choose(task, path, self.dtype)
+        path = RidgePath(sum_moments(task, feature_map.features(self.dtype), feature_map.rank))
+        alpha, n_rows = choose_alpha(task, path, self.dtype)
         found = path.solve(alpha)
         single = self.dtype is np.float32
         error = feature_map.float32_noise * feature_map.scale if single else 0.0
@@ -202,9 +207,9 @@ class GramFirst:
     def solve(self, task: Task) -> tuple[Found | None, int]:
         """Return the solution, or None if too many digits were lost; and the rows evaluated."""
         feature_map = task.feature_map
-        moments = _moments(task, feature_map.columns(np.float64), feature_map.n_landmarks)
+        moments = sum_moments(task, feature_map.columns(np.float64), feature_map.n_landmarks)
         path = RidgePath(moments.mapped(feature_map.transposed))
-        alpha, n_rows = _choose(task, path, np.float64)
+        alpha, n_rows = choose_alpha(task, path, np.float64)
         found = path.solve(alpha)
         error = gram_error(feature_map, float(np.linalg.norm(moments.scatter)))
         if error > MAX_GRAM_ERROR * found.smallest:
@@ -228,7 +233,7 @@ class Iterative:
 
     def _keeps(self, N: int, n: int) -> bool:
         """Tell whether K is kept: if it takes no more than the direct solver's n × n matrices."""
-        budget = max(working_bytes(), DIRECT_MATRICES * 8 * n * n)
+        budget = max(working_bytes(), direct_bytes(n))
         return bool(N * n * np.dtype(self.dtype).itemsize <= budget)
 
     def cost(self, N: int, n: int, d: int) -> float:
@@ -361,7 +366,7 @@ def _polish(task: Task, path: RidgePath, alpha: float, W: Float) -> tuple[Found 
     return (alpha, found.W, found.b) if found.converged else None, equations.evaluated
 
 
-def _moments(task: Task, evaluate: Callable[[Any], Float], k: int) -> Moments:
+def sum_moments(task: Task, evaluate: Callable[[Any], Float], k: int) -> Moments:
     """Return the moments of all rows, of whatever `evaluate` makes of them, in one pass."""
 
     def part(block: Block) -> Moments:
@@ -371,7 +376,7 @@ def _moments(task: Task, evaluate: Callable[[Any], Float], k: int) -> Moments:
     return task.blocks.fold(part, zero, task.row_bytes, f"{task.stage}: moments")
 
 
-def _choose(task: Task, path: RidgePath, dtype: Any) -> tuple[float, int]:
+def choose_alpha(task: Task, path: RidgePath, dtype: Any) -> tuple[float, int]:
     """Choose α; return it and the rows evaluated so far, those of the moments included.
 
     Classes are judged as classes: by the closed-form leave-one-out accuracy on all rows or a

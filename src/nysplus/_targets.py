@@ -8,7 +8,7 @@ exist only for the rows of one block.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,10 @@ class ClassTargets:
     def take(self, rows: Rows) -> ClassTargets:
         """Return the targets of some rows."""
         return ClassTargets(self.codes[rows], self.n_classes)
+
+    def masses(self, weight: Float | None) -> Float:
+        """Return the sum of the weights of each class, or the number of its rows."""
+        return np.bincount(self.codes, weight, self.n_classes).astype(np.float64)
 
     def coded(self) -> Float:
         """Return the ±1 target matrix Y of shape (rows, n_outputs)."""
@@ -128,3 +132,106 @@ class ValueTargets:
 
 DiscreteTargets = ClassTargets | IndicatorTargets
 Targets = DiscreteTargets | ValueTargets
+
+
+@dataclass(frozen=True)
+class ClassCode:
+    """Between class labels, class numbers and scores.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    """
+
+    classes: npt.NDArray[Any]
+    discrete: ClassVar[bool] = True
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of the target matrix."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def encode(self, y: npt.NDArray[Any]) -> ClassTargets:
+        """Return the class numbers of some labels, all of which must be known."""
+        if self.classes.dtype.kind == "U" and y.dtype.kind == "O":
+            y = y.astype(str)
+        codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
+        unknown = self.classes[codes] != y
+        if unknown.any():
+            raise ValueError(
+                f"y contains {np.unique(y[unknown]).tolist()[:10]}, which is not among the classes "
+                f"{self.classes.tolist()[:10]}. Name all classes in the first call of partial_fit, "
+                "or leave such rows out."
+            )
+        return ClassTargets(codes, len(self.classes))
+
+    def decision(self, scores: Float) -> Float:
+        """Return the scores as `decision_function` gives them: one column is flat."""
+        return scores.ravel() if self.n_outputs == 1 else scores
+
+    def decode(self, scores: Float) -> npt.NDArray[Any]:
+        """Return the label of the highest score."""
+        binary = self.n_outputs == 1
+        codes = (scores[:, 0] > 0).astype(int) if binary else scores.argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes[codes]
+        return labels
+
+
+@dataclass(frozen=True)
+class LabelCode:
+    """Between a 0/1 label indicator and scores.
+
+    Parameters
+    ----------
+    n_outputs : int
+        Number of labels.
+    """
+
+    n_outputs: int
+    discrete: ClassVar[bool] = True
+
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        """The label numbers."""
+        return np.arange(self.n_outputs)
+
+    def encode(self, y: npt.NDArray[Any]) -> IndicatorTargets:
+        """Return the ±1 targets of an indicator."""
+        return IndicatorTargets(np.where(np.asarray(y) > 0, 1.0, -1.0))
+
+    def decision(self, scores: Float) -> Float:
+        """Return the scores as `decision_function` gives them."""
+        return scores
+
+    def decode(self, scores: Float) -> npt.NDArray[Any]:
+        """Return the indicator of the positive scores."""
+        return (scores > 0).astype(int)
+
+
+@dataclass(frozen=True)
+class ValueCode:
+    """Between values to be predicted and scores, which are the same.
+
+    Parameters
+    ----------
+    n_outputs : int
+    flat : bool
+        Whether y has one dimension.
+    """
+
+    n_outputs: int
+    flat: bool
+    discrete: ClassVar[bool] = False
+
+    def encode(self, y: npt.NDArray[Any]) -> ValueTargets:
+        """Return the values, a column for each output."""
+        Y = np.asarray(y, dtype=np.float64)
+        return ValueTargets(Y.reshape(len(Y), -1))
+
+    def decode(self, scores: Float) -> Float:
+        """Return the predicted values in the shape of y."""
+        return scores.ravel() if self.flat else scores
+
+
+Code = ClassCode | LabelCode | ValueCode

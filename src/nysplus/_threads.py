@@ -72,3 +72,14 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Ite
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield the items while a thread of its own makes the next one: reading beside computing."""
+    end: Any = object()
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, iterator, end)
+        while (item := coming.result()) is not end:
+            coming = pool.submit(next, iterator, end)
+            yield item

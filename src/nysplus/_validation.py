@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,12 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
-from nysplus._blocks import RowBlocks, float_dtype
+from nysplus._blocks import RowBlocks, working_bytes
 from nysplus._checks import check_count
 from nysplus._feature_map import Approximation, make_approximation
 from nysplus._ridge import make_alphas
-from nysplus._targets import ClassTargets, DiscreteTargets, Float, IndicatorTargets
+from nysplus._solvers import DIRECT_MATRICES, direct_bytes
+from nysplus._targets import Float
 from nysplus.kernels import Kernel
 from nysplus.landmarks import (
     GivenLandmarks,
@@ -46,13 +48,15 @@ class Plan:
         return problem, select_landmarks(self.selector, problem, self.n_landmarks, rng)
 
 
-def make_plan(estimator: Any, kernel: Kernel, X: Any, labelled: bool) -> Plan:
-    """Check the parameters that all estimators share, against each other and against X."""
+def make_plan(
+    estimator: Any, kernel: Kernel, n_features: int, dtype: np.dtype[Any], labelled: bool
+) -> Plan:
+    """Check the parameters that all estimators share, against each other and against the rows."""
     check_count("n_components", estimator.n_components)
     selector = make_selector(estimator.selection, labelled)
     n = int(estimator.n_components)
     if isinstance(selector, GivenLandmarks):
-        selector = GivenLandmarks(_check_landmarks(selector.points, X))
+        selector = GivenLandmarks(_check_landmarks(selector.points, n_features, dtype))
         n = selector.points.shape[0]
     if selector.needs_labels and not labelled:
         raise ValueError(
@@ -60,18 +64,32 @@ def make_plan(estimator: Any, kernel: Kernel, X: Any, labelled: bool) -> Plan:
             "Pass y with classes, or a selection that needs no labels such as 'uniform' or "
             "'kmeans'."
         )
+    _say_what_memory_is_needed(n)
     approximation = make_approximation(estimator.approximation)
     approximation.check(n)
     selector.check(n, approximation)
     return Plan(n, kernel, selector, approximation, make_alphas(estimator.alpha))
 
 
-def _check_landmarks(points: Any, X: Any) -> Any:
-    points = check_array(points, accept_sparse="csr", dtype=float_dtype(X.dtype), copy=True)
-    if points.shape[1] != X.shape[1]:
+def _say_what_memory_is_needed(n: int) -> None:
+    need, allowed = direct_bytes(n), working_bytes()
+    if need > allowed:
+        fitting = int(np.sqrt(allowed / direct_bytes(1)))
+        warnings.warn(
+            f"{n} landmarks need about {need / 2**20:,.0f} MiB for {DIRECT_MATRICES} matrices of "
+            f"{n} × {n} numbers, whatever the number of rows; scikit-learn's working_memory is "
+            f"{allowed / 2**20:,.0f} MiB. The fit goes on and exceeds it. To stay within it, use "
+            f"{fitting} landmarks at most, or raise sklearn.set_config(working_memory=…).",
+            stacklevel=4,
+        )
+
+
+def _check_landmarks(points: Any, n_features: int, dtype: np.dtype[Any]) -> Any:
+    points = check_array(points, accept_sparse="csr", dtype=dtype, copy=True)
+    if points.shape[1] != n_features:
         raise ValueError(
             f"The landmarks given as selection have {points.shape[1]} features, X has "
-            f"{X.shape[1]}. Pass landmarks with the columns of X."
+            f"{n_features}. Pass landmarks with the columns of X."
         )
     return points
 
@@ -131,47 +149,43 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Float | None:
     return weight
 
 
-def encode_labels(
-    y: Any, sample_weight: Float | None = None
-) -> tuple[npt.NDArray[Any], DiscreteTargets]:
-    """Return the classes and the coded targets of class labels or of a 0/1 label indicator."""
+def flat_labels(y: Any) -> npt.NDArray[Any]:
+    """Return class labels with one dimension, or a 0/1 label indicator as an array."""
     check_classification_targets(y)
     if type_of_target(y).startswith("multilabel"):
-        indicator = y.toarray() if sp.issparse(y) else np.asarray(y)
-        signs = np.where(indicator > 0, 1.0, -1.0)
-        return np.arange(indicator.shape[1]), IndicatorTargets(signs)
-    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
-    present = np.unique(codes if sample_weight is None else codes[sample_weight > 0])
+        return y.toarray() if sp.issparse(y) else np.asarray(y)
+    labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    return labels
+
+
+def check_classes(classes: npt.NDArray[Any], masses: Float) -> None:
+    """Raise unless two classes at least have rows that weigh something."""
+    present = classes[masses > 0]
     if len(present) < 2:
         raise ValueError(
-            f"y has one class only, {classes[present[0]]!r}, among the rows that have a weight. "
+            f"y has one class only, {present[0]!r}, among the rows that have a weight. "
             "A classifier needs at least two classes: pass rows of another one."
         )
-    return classes, ClassTargets(codes.astype(np.intp), len(classes))
 
 
-def class_weights(
-    class_weight: Any,
-    classes: npt.NDArray[Any],
-    targets: DiscreteTargets,
-    sample_weight: Float | None,
-) -> Float | None:
-    """Return the weight of every row's class, or None. "balanced" counts by sample weight."""
+def class_factors(class_weight: Any, classes: npt.NDArray[Any], masses: Float) -> Float | None:
+    """Return how much one observation of each class weighs, or None. "balanced" counts by mass."""
     if class_weight is None:
         return None
-    if not isinstance(targets, ClassTargets):
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        # As compute_class_weight's own formula, which takes sample weights only in newer versions.
+        factors: Float = np.divide(
+            masses.sum(), len(classes) * masses, out=np.zeros(len(classes)), where=masses > 0
+        )
+        return factors
+    factors = compute_class_weight(class_weight, classes=classes, y=classes)
+    return factors
+
+
+def check_no_class_weight(class_weight: Any) -> None:
+    """Raise if classes are weighted, where rows have several labels."""
+    if class_weight is not None:
         raise ValueError(
             "class_weight is defined for one class per row, y has several labels. Leave "
             "class_weight=None, or pass sample_weight."
         )
-    codes = targets.codes
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        # As compute_class_weight's own formula, which takes sample weights only in newer versions.
-        mass = np.bincount(codes, sample_weight).astype(np.float64)
-        factors = np.divide(
-            mass.sum(), len(classes) * mass, out=np.zeros_like(mass), where=mass > 0
-        )
-    else:
-        factors = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-    weights: Float = factors[codes]
-    return weights

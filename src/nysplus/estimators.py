@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,51 +12,241 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, Regre
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._blocks import Blocks
-from nysplus._expansion import KernelExpansion, fit_expansion
-from nysplus._progress import CallbackSupportMixin, progress_of, with_callbacks
-from nysplus._targets import Float, IndicatorTargets, Targets, ValueTargets
-from nysplus._validation import (
-    check_rows,
-    check_sample_weight,
-    class_weights,
-    encode_labels,
-    make_plan,
-)
+from nysplus._blocks import RowBlocks
+from nysplus._checkpoint import FileJournal, Journal
+from nysplus._checks import check_count
+from nysplus._cost import Cost, estimate, invented_rows
+from nysplus._expansion import KernelExpansion, evaluate, fit_expansion
+from nysplus._incremental import RunningFit
+from nysplus._intake import Intake, Wanted, identity, is_elsewhere, predicted, take_in
+from nysplus._progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
+from nysplus._ridge import make_alphas
+from nysplus._survey import Kind
+from nysplus._targets import ClassCode, Code, Float, ValueCode
+from nysplus._validation import Plan, make_plan
 from nysplus.kernels import make_kernel
 
 
-class _KernelMachine(CallbackSupportMixin, BaseEstimator):
+class _KernelMachine(CallbackSupportMixin):
     """What the classifier and the regressor share: fitting and evaluating the expansion."""
 
-    def _fit_expansion(
-        self,
-        X: Any,
-        y: Any,
-        targets: Targets,
-        sample_weight: Float | None,
-        class_weight: Float | None = None,
-    ) -> None:
-        """Choose landmarks and fit; sets every fitted attribute that comes from the engine."""
-        plan = make_plan(self, make_kernel(self.kernel, gamma=self.gamma), X, targets.discrete)
-        rng = check_random_state(self.random_state)
+    _kind: ClassVar[Kind]
+    # what the classes below have as parameters, and what fits set
+    kernel: Any
+    gamma: Any
+    random_state: Any
+    expansion_: KernelExpansion
+    _code: Code
+    _running: RunningFit
+
+    def _wanted(self, code: Code | None = None) -> Wanted:
+        """Return what is made of the targets."""
+        return Wanted(self._kind, code=code)
+
+    def _plan(self, intake: Intake) -> Plan:
+        """Check all parameters, before any work."""
+        kernel = make_kernel(self.kernel, gamma=self.gamma)
+        labelled = self._kind == "classes"
+        return make_plan(self, kernel, intake.n_features, intake.dtype, labelled)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> None:
+        """Choose landmarks and fit; sets every fitted attribute."""
+        journal = Journal() if checkpoint is None else FileJournal(checkpoint)
+        intake = take_in(self, X, y, sample_weight, self._wanted())
+        plan = self._plan(intake)
+        self.__dict__.pop("_running", None)
         with progress_of(self, X, y) as progress:
-            blocks = Blocks(X, targets, sample_weight, class_weight, progress)
+            blocks, code = intake.open(progress, journal)
+            rng = check_random_state(self.random_state)
+            rng = journal.begin(partial(identity, self, blocks), rng)
             problem, landmarks = plan.choose(blocks, rng)
             fit = fit_expansion(
                 blocks, landmarks.points, problem.kernel, plan.approximation, plan.alphas, rng
             )
+            self._set_code(code)
             self.expansion_ = fit.expansion
             self.alpha_ = fit.alpha
             self.solver_ = fit.solver
             self.landmark_indices_ = landmarks.indices
             self.n_kernel_evaluations_ = landmarks.n_kernel_evaluations + fit.n_kernel_evaluations
+            self.n_passes_ = progress.passes
+            progress.note(f"{progress.passes} passes over {blocks.n_rows:,} rows")
+        journal.remove()
 
-    def _scores(self, X: Any) -> Float:
-        """Return ``k(X, Z) A + b`` of shape (rows, L)."""
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: Code | None) -> None:
+        """Add rows to the sums, with landmarks chosen from the first ones; solve again."""
+        first = not hasattr(self, "_running")
+        intake = take_in(self, X, y, sample_weight, self._wanted(code), reset=first)
+        plan = self._plan(intake)
+        rng = check_random_state(self.random_state)
+        with progress_of(self, X, y) as progress:
+            blocks, code = intake.open(progress, Journal())
+            if first:
+                self._set_code(code)
+                self._begin_running(plan, blocks, rng)
+            task = self._running.add(blocks, plan.alphas, rng)
+            if not hasattr(self, "alpha_"):
+                self.alpha_ = self._running.choose_on(task)
+            self.n_kernel_evaluations_ += blocks.n_rows * self._running.feature_map.n_landmarks
+            self._solve_running()
+
+    def _begin_running(self, plan: Plan, blocks: RowBlocks, rng: np.random.RandomState) -> None:
+        """Choose the landmarks on the first rows, unless `fit` has done so on others."""
+        if hasattr(self, "expansion_"):
+            warnings.warn(
+                "fit keeps no sums over its rows. From now on the model is that of the rows given "
+                "to partial_fit, with the landmarks, the kernel and the ridge that fit has chosen.",
+                stacklevel=4,
+            )
+            kernel, points = self.expansion_.kernel, self.expansion_.landmarks
+        else:
+            problem, landmarks = plan.choose(blocks, rng)
+            kernel, points = problem.kernel, landmarks.points
+            self.landmark_indices_ = landmarks.indices
+            self.n_kernel_evaluations_ = landmarks.n_kernel_evaluations
+        feature_map = plan.approximation.build(kernel, points, rng)
+        self.n_kernel_evaluations_ += feature_map.n_kernel_evaluations
+        self._running = RunningFit.empty(feature_map, blocks.n_outputs)
+
+    def _solve_running(self) -> None:
+        self.expansion_ = self._running.expansion(self.alpha_)
+        self.solver_ = "direct-float64"
+
+    def _check_running(self, what: str) -> None:
+        if not hasattr(self, "_running"):
+            raise ValueError(
+                f"{what} needs sums over the rows, which partial_fit keeps and fit does not. Fit "
+                "with partial_fit; selection=model.landmarks_ keeps the landmarks of a model."
+            )
+
+    def retune(self, alpha: Any = "auto") -> Any:
+        """Choose the ridge again from the sums that `partial_fit` and `merge` have made.
+
+        Parameters
+        ----------
+        alpha : "auto", float or sequence of floats, default="auto"
+            From several, the one of smallest generalized cross-validation error is taken, which
+            needs no rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_running("retune")
+        self.alpha_ = self._running.choose(make_alphas(alpha))
+        self._solve_running()
+        return self
+
+    def merge(self, other: Any) -> Any:
+        """Add the rows of another model that `partial_fit` has fitted with the same landmarks.
+
+        The result is the model of all rows together, with the ridge of this one; `other` stays
+        as it is.
+
+        Parameters
+        ----------
+        other : estimator of the same class
+
+        Returns
+        -------
+        self
+        """
+        if type(other) is not type(self):
+            raise TypeError(
+                f"A {type(self).__name__} merges with its like, not with {type(other).__name__}."
+            )
+        for model in (self, other):
+            model._check_running("merge")
+        self._check_code(other)
+        self._running.join(other._running)
+        self.n_kernel_evaluations_ += other.n_kernel_evaluations_
+        self._solve_running()
+        return self
+
+    def _check_code(self, other: Any) -> None:
+        own, others = self._code, other._code
+        same_classes = not isinstance(own, ClassCode) or (
+            isinstance(others, ClassCode) and np.array_equal(own.classes, others.classes)
+        )
+        if own.n_outputs != others.n_outputs or not same_classes:
+            raise ValueError(
+                "The two models have different classes or numbers of outputs. Name the same "
+                "classes in the first call of partial_fit of both."
+            )
+
+    def estimate_cost(
+        self,
+        shape: tuple[int, int],
+        n_outputs: int | None = None,
+        dtype: npt.DTypeLike = "float64",
+        rows: tuple[Any, Any] | None = None,
+    ) -> Cost:
+        """Return what a fit with these parameters will take on this machine, before it starts.
+
+        Two small fits, some seconds in all, and the line through their times.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Rows and features: ``X.shape``.
+        n_outputs : int, optional
+            Number of classes, 2 by default, or of regression outputs, 1 by default.
+        dtype : type, default="float64"
+            Of the rows.
+        rows : tuple of arrays, optional
+            Typical ``(X, y)``, some thousands or more, instead of invented ones: how much work
+            the spectrum of the kernel matrix asks for depends on the data.
+
+        Returns
+        -------
+        Cost
+            With `seconds`, `bytes` (beside the rows themselves) and `passes`.
+        """
+        n_rows, n_features = shape
+        check_count("shape[0]", n_rows)
+        check_count("shape[1]", n_features)
+        check_count("n_outputs", n_outputs, optional=True)
+        if rows is None:
+            rows = invented_rows(n_features, dtype, self._kind, n_outputs)
+        return estimate(self, (n_rows, n_features), rows)
+
+    def _set_code(self, code: Code | None) -> None:
+        assert code is not None
+        self._code = code
+
+    def _predict(self, X: Any) -> Any:
+        """Return the predictions of rows, wherever they are."""
         check_is_fitted(self)
-        expansion: KernelExpansion = self.expansion_
-        return expansion(check_rows(self, X, reset=False))
+        return predicted(self, X, self._decoded)
+
+    def _decoded(self, X: Any) -> npt.NDArray[Any]:
+        """Return the predictions of checked rows."""
+        return self._code.decode(self.expansion_(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy (classifier) or R² (regressor) on the given rows.
+
+        Parameters
+        ----------
+        X : anything that `fit` accepts
+        y : array-like, or as for `fit`
+        sample_weight : array-like, or as for `fit`
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if not is_elsewhere(X):
+            result: float = super().score(X, y, sample_weight)
+            return result
+        wanted = Wanted(self._kind, code=self._code)
+        intake = take_in(self, X, y, sample_weight, wanted, reset=False)
+        blocks, _ = intake.open(Progress(), Journal())
+        return evaluate(self.expansion_, blocks)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "expansion_")
 
     @property
     def landmarks_(self) -> Any:
@@ -91,7 +283,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-class NystroemClassifier(ClassifierMixin, _KernelMachine):
+class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
     """Kernel classifier that compares an input with few landmarks.
 
     One-vs-rest kernel ridge regression restricted to the span of ``n_components`` landmarks,
@@ -143,6 +335,8 @@ class NystroemClassifier(ClassifierMixin, _KernelMachine):
         The fitted function.
     model_bytes_ : int
     n_kernel_evaluations_ : int
+    n_passes_ : int
+        How often all rows were read; not after `partial_fit`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -177,6 +371,8 @@ class NystroemClassifier(ClassifierMixin, _KernelMachine):
     True
     """
 
+    _kind = "classes"
+
     def __init__(
         self,
         n_components: int = 100,
@@ -200,61 +396,125 @@ class NystroemClassifier(ClassifierMixin, _KernelMachine):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _wanted(self, code: Code | None = None) -> Wanted:
+        return Wanted(self._kind, self.class_weight, code)
+
+    def _set_code(self, code: Code | None) -> None:
+        super()._set_code(code)
+        assert not isinstance(self._code, ValueCode)
+        self.classes_ = self._code.classes
+
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NystroemClassifier:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None
+    ) -> NystroemClassifier:
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+            A memory map; a Parquet, Arrow, CSV or libsvm file or a folder of them; a
+            ``pyarrow`` table or dataset; an iterable of blocks ``(X, y)`` or ``(X, y,
+            sample_weight)`` that can be iterated again; a Dask array, data frame or list of
+            delayed blocks.
         y : array-like of shape (n_rows,), or a 0/1 indicator of shape (n_rows, n_labels)
+            The name of the column (or columns) in tables; None for libsvm files and blocks.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two equals a repeated row; rows of weight zero are left out.
+            A weight of two equals a repeated row; rows of weight zero are left out. The name of
+            the column in tables.
+        checkpoint : path or Checkpoint, optional
+            A file that keeps what the fit has summed up so far. If the fit is killed, the same
+            call goes on from there and ends with the same model.
 
         Returns
         -------
         self
         """
-        X, y = check_rows(self, X, y, multi_output=True)
-        sample_weight = check_sample_weight(sample_weight, X)
-        self.classes_, targets = encode_labels(y, sample_weight)
-        factors = class_weights(self.class_weight, self.classes_, targets, sample_weight)
-        self._multilabel = isinstance(targets, IndicatorTargets)
-        self._fit_expansion(X, y, targets, sample_weight, factors)
+        self._fit(X, y, sample_weight, checkpoint)
         return self
+
+    @with_callbacks
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> NystroemClassifier:
+        """Fit to more rows; the landmarks are those of the first call.
+
+        Ends with the model that `fit` finds on all rows together for the same landmarks and
+        ridge. The kernel width, the landmarks and the ridge come from the first block: give them
+        (``gamma``, ``selection`` as an array, ``alpha``) where that is not typical, or `fit` on a
+        typical sample first, which the model then forgets but for these three. `retune` chooses
+        the ridge again.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array-like of shape (n_classes,)
+            All classes that may ever occur; needed in the first call, not with label indicators.
+
+        Returns
+        -------
+        self
+        """
+        self._partial_fit(X, y, sample_weight, self._code_so_far(y, classes))
+        return self
+
+    def _code_so_far(self, y: Any, classes: Any) -> Code | None:
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs to see all rows first, which partial_fit does not. "
+                "Pass the weights as a dict."
+            )
+        known: Code | None = getattr(self, "_code", None)
+        if classes is None:
+            if known is None and getattr(y, "ndim", 1) == 1:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            return known
+        code = ClassCode(np.unique(classes))
+        if isinstance(known, ClassCode) and not np.array_equal(known.classes, code.classes):
+            raise ValueError(
+                f"classes={code.classes.tolist()[:10]} is not the same as in the first call to "
+                f"partial_fit, {known.classes.tolist()[:10]}."
+            )
+        return code
 
     def decision_function(self, X: Any) -> Float:
         """Return the scores ``k(X, Z) A + b``.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
 
         Returns
         -------
         ndarray of shape (n_rows,) for two classes, else (n_rows, n_outputs)
-            Positive where the class (the second of two) is predicted against the rest.
+            Positive where the class (the second of two) is predicted against the rest. For Dask
+            collections a lazy one.
         """
-        scores = self._scores(X)
-        return scores.ravel() if len(self.classes_) == 2 and not self._multilabel else scores
+        check_is_fitted(self)
+        scores: Float = predicted(self, X, self._decisions)
+        return scores
+
+    def _decisions(self, X: Any) -> Float:
+        """Return the scores of checked rows."""
+        assert not isinstance(self._code, ValueCode)
+        return self._code.decision(self.expansion_(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of the highest score, or the 0/1 indicator of the positive ones.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+            As for `fit`; targets that come along are not looked at.
 
         Returns
         -------
         ndarray of shape (n_rows,), or (n_rows, n_labels) in multilabel problems
+            For Dask collections a lazy one.
         """
-        scores = self._scores(X)
-        if self._multilabel:
-            return (scores > 0).astype(int)
-        codes = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[codes]
-        return predicted
+        labels: npt.NDArray[Any] = self._predict(X)
+        return labels
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -262,7 +522,7 @@ class NystroemClassifier(ClassifierMixin, _KernelMachine):
         return tags
 
 
-class NystroemRegressor(RegressorMixin, MultiOutputMixin, _KernelMachine):
+class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """Kernel ridge regression restricted to the span of few landmarks.
 
     Parameters
@@ -296,6 +556,8 @@ class NystroemRegressor(RegressorMixin, MultiOutputMixin, _KernelMachine):
     expansion_ : KernelExpansion
     model_bytes_ : int
     n_kernel_evaluations_ : int
+    n_passes_ : int
+        How often all rows were read; not after `partial_fit`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -313,6 +575,8 @@ class NystroemRegressor(RegressorMixin, MultiOutputMixin, _KernelMachine):
     >>> round(float(model.predict([[np.pi / 2]])[0]), 2)
     1.0
     """
+
+    _kind = "values"
 
     def __init__(
         self,
@@ -336,25 +600,47 @@ class NystroemRegressor(RegressorMixin, MultiOutputMixin, _KernelMachine):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NystroemRegressor:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None
+    ) -> NystroemRegressor:
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+            As for :meth:`NystroemClassifier.fit`.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            The name of the column (or columns) in tables; None for libsvm files and blocks.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two equals a repeated row; rows of weight zero are left out.
+            A weight of two equals a repeated row; rows of weight zero are left out. The name of
+            the column in tables.
+        checkpoint : path or Checkpoint, optional
+            A file that keeps what the fit has summed up so far. If the fit is killed, the same
+            call goes on from there and ends with the same model.
 
         Returns
         -------
         self
         """
-        X, y = check_rows(self, X, y, multi_output=True, y_numeric=True)
-        sample_weight = check_sample_weight(sample_weight, X)
-        Y = np.asarray(y, dtype=np.float64)
-        self._single_output = Y.ndim == 1
-        self._fit_expansion(X, y, ValueTargets(Y.reshape(len(Y), -1)), sample_weight)
+        self._fit(X, y, sample_weight, checkpoint)
+        return self
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NystroemRegressor:
+        """Fit to more rows; the landmarks are those of the first call.
+
+        As :meth:`NystroemClassifier.partial_fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._partial_fit(X, y, sample_weight, getattr(self, "_code", None))
         return self
 
     def predict(self, X: Any) -> Float:
@@ -362,11 +648,12 @@ class NystroemRegressor(RegressorMixin, MultiOutputMixin, _KernelMachine):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
 
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_outputs), as `y` was
+            For Dask collections a lazy one.
         """
-        scores = self._scores(X)
-        return scores.ravel() if self._single_output else scores
+        values: Float = self._predict(X)
+        return values

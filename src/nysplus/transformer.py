@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._blocks import Blocks, float_dtype, row_slices
+from nysplus._blocks import float_dtype, row_slices
+from nysplus._checkpoint import Journal
 from nysplus._feature_map import FeatureMap
+from nysplus._intake import Wanted, predicted, take_in
 from nysplus._progress import CallbackSupportMixin, progress_of, with_callbacks
-from nysplus._targets import DiscreteTargets, Float
+from nysplus._targets import Float
 from nysplus._threads import in_threads
-from nysplus._validation import check_rows, encode_labels, make_plan
+from nysplus._validation import make_plan
 from nysplus.kernels import make_kernel
 from nysplus.landmarks import make_selector
 
@@ -122,18 +124,17 @@ class Nystroem(
         -------
         self
         """
-        X = check_rows(self, X)
         kernel = make_kernel(
             self.kernel, self.kernel_params, gamma=self.gamma, coef0=self.coef0, degree=self.degree
         )
-        targets = None
-        if y is not None and make_selector(self.selection, labelled=True).needs_labels:
-            check_consistent_length(X, y)
-            targets = _class_targets(y)
-        plan = make_plan(self, kernel, X, labelled=targets is not None)
+        labelled = y is not None and _needs_classes(self.selection, y)
+        wanted = Wanted("classes" if labelled else None)
+        intake = take_in(self, X, y if labelled else None, None, wanted)
+        plan = make_plan(self, kernel, intake.n_features, intake.dtype, labelled)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
-            problem, landmarks = plan.choose(Blocks(X, targets, progress=progress), rng)
+            blocks, _ = intake.open(progress, Journal())
+            problem, landmarks = plan.choose(blocks, rng)
             self.feature_map_ = plan.approximation.build(
                 problem.kernel, landmarks.points, rng, principal=True
             )
@@ -152,7 +153,11 @@ class Nystroem(
         ndarray of shape (n_rows, n_features_out), float32 for float32 rows, else float64
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        features: Float = predicted(self, X, self._features)
+        return features
+
+    def _features(self, X: Any) -> Float:
+        """Return the features of checked rows."""
         feature_map: FeatureMap = self.feature_map_
         dtype = float_dtype(X.dtype)
         working = dtype if feature_map.allows_float32 else np.dtype(np.float64)
@@ -188,8 +193,8 @@ class Nystroem(
         return tags
 
 
-def _class_targets(y: Any) -> DiscreteTargets | None:
-    """Return the targets of class labels; None for values of a regression."""
-    if type_of_target(y).startswith("continuous"):
-        return None
-    return encode_labels(y)[1]
+def _needs_classes(selection: Any, y: Any) -> bool:
+    """Tell whether landmarks are chosen by classes and y has some, not values of a regression."""
+    if not make_selector(selection, labelled=True).needs_labels:
+        return False
+    return isinstance(y, str) or not type_of_target(y).startswith("continuous")

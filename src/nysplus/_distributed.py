@@ -1,0 +1,351 @@
+"""Rows on a Dask cluster: the same verbs over its partitions, and no numerics.
+
+What a pass computes travels to the workers once; sums travel back along a tree, and the client
+sees the last one only. Without a client the partitions are read one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import config_context, get_config
+
+from nysplus._blocks import Block, Work
+from nysplus._checkpoint import Step
+from nysplus._progress import Advance, Progress
+from nysplus._sources import BlockRows, Chunk, Source, as_chunk, join_chunks
+from nysplus._streams import Coding, SurveyedBlocks
+from nysplus._survey import Kind, Survey
+
+# Sums that are added at once on their way to the client.
+FAN_IN = 4
+# Of a worker's memory for each of its threads, the share that blocks may take; the rest is for
+# partitions and sums.
+WORKER_SHARE = 8
+
+Part = TypeVar("Part")
+Names = tuple[str, ...] | None
+
+
+def is_dask(X: Any) -> bool:
+    """Tell whether X is a Dask collection, or a list of delayed blocks."""
+    first = X[0] if isinstance(X, (list, tuple)) and len(X) else X
+    return type(first).__module__.partition(".")[0] == "dask"
+
+
+def open_dask(X: Any, y: Any, sample_weight: Any, features: Any) -> Source | DaskRows:
+    """Return the rows of a Dask collection, on the cluster of the active client if there is one.
+
+    Parameters
+    ----------
+    X : Dask array, data frame, or list of delayed ``(X, y)`` or ``(X, y, sample_weight)``
+    y, sample_weight : Dask array or series, array, column name, or None
+    features : sequence of str, optional
+        Columns of a data frame to use, in this order.
+    """
+    names = _feature_names(X, y, sample_weight, features) if hasattr(X, "columns") else None
+    parts = _partitions(X, y, sample_weight, names)
+    client = _client()
+    if client is not None:
+        return DaskRows(client, parts, names)
+    import dask
+
+    return BlockRows(lambda: (dask.compute(part)[0] for part in parts), names)
+
+
+def _client() -> Any:
+    """Return the active client, or None."""
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _feature_names(X: Any, y: Any, sample_weight: Any, features: Any) -> tuple[str, ...]:
+    """Return the columns of a data frame that are features."""
+    taken = [name for name in (y, sample_weight) if isinstance(name, str)]
+    if isinstance(y, list):
+        taken += y
+    wanted = [name for name in X.columns if name not in taken] if features is None else features
+    missing = [name for name in [*taken, *wanted] if name not in X.columns]
+    if missing:
+        raise ValueError(f"X has no columns {missing}. It has {list(X.columns)}.")
+    return tuple(wanted)
+
+
+def _partitions(X: Any, y: Any, sample_weight: Any, names: Names) -> list[Any]:
+    """Return delayed ``(X, y, sample_weight)``, one for each partition of rows."""
+    import dask
+
+    if isinstance(X, (list, tuple)):
+        if y is not None or sample_weight is not None:
+            raise ValueError("Delayed blocks bring y and sample_weight along: leave both None.")
+        return list(X)
+    if names is None:
+        X = X.rechunk({1: X.shape[1]})
+        columns = [X, _beside(X, "y", y), _beside(X, "sample_weight", sample_weight)]
+    else:
+        columns = [X[list(names)], _column(X, y), _column(X, sample_weight)]
+    rows = [None if column is None else _pieces(column) for column in columns]
+    counts = {len(pieces) for pieces in rows if pieces is not None}
+    if len(counts) > 1:
+        raise ValueError(
+            f"X, y and sample_weight have different numbers of partitions, {sorted(counts)}. "
+            "Repartition them alike."
+        )
+    bundle = dask.delayed(_bundle)
+    return [
+        bundle(*(None if pieces is None else pieces[number] for pieces in rows))
+        for number in range(counts.pop())
+    ]
+
+
+def _beside(X: Any, what: str, values: Any) -> Any:
+    """Return what stands beside the rows of an array, in the same chunks."""
+    if values is None:
+        return None
+    import dask.array as da
+
+    if not is_dask(values):
+        values = da.from_array(np.asarray(values))
+    elif hasattr(values, "to_dask_array"):
+        values = values.to_dask_array()
+    if np.isnan(X.shape[0]) or np.isnan(values.shape[0]):
+        return values  # sizes that nobody knows have to fit already
+    if values.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"X has {X.shape[0]} rows, {what} has {values.shape[0]}. Pass one entry for each row."
+        )
+    return values.rechunk({0: X.chunks[0]})
+
+
+def _column(X: Any, values: Any) -> Any:
+    """Return a column that is named, or given as a series."""
+    return X[values] if isinstance(values, (str, list)) else values
+
+
+def _pieces(collection: Any) -> list[Any]:
+    """Return the partitions along the rows as delayed objects."""
+    return list(np.ravel(collection.to_delayed()))
+
+
+def _bundle(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    return X, y, sample_weight
+
+
+class DaskRows:
+    """The partitions of a collection on a cluster.
+
+    Attributes
+    ----------
+    client : distributed.Client
+    parts : list of Delayed
+        ``(X, y)`` or ``(X, y, sample_weight)`` each, the last two possibly None.
+    n_features, dtype, feature_names, has_targets
+        As in a :class:`~nysplus._sources.Source`.
+    """
+
+    def __init__(self, client: Any, parts: list[Any], names: Names) -> None:
+        self.client = client
+        self.parts = parts
+        self.feature_names = names
+        first = client.compute(self._leaf(_described, 0)).result()
+        self.n_features, self.dtype, self.has_targets = first
+
+    def survey(self, kind: Kind | None, progress: Progress) -> Survey:
+        """Look at all rows once, where they are."""
+        progress.passes += 1
+        leaves = [self._leaf(_surveyed, number, kind) for number in range(len(self.parts))]
+        with progress.stage("survey", None, None) as advance:
+            found: Survey = self._added(leaves, [0] * len(leaves), advance)
+            advance(found.n_rows)
+        return found
+
+    def total(self, job: Job[Part], sizes: list[int], advance: Advance) -> Part:
+        """Return the sum of what a job gives of all partitions."""
+        shared = self.client.scatter(job, broadcast=True)
+        starts = np.cumsum([0, *sizes])
+        leaves = [
+            self._leaf(_summed, number, shared, int(starts[number]))
+            for number in range(len(self.parts))
+        ]
+        total: Part = self._added(leaves, sizes, advance)
+        return total
+
+    def taken(self, rows: npt.NDArray[np.intp], sizes: list[int]) -> Chunk:
+        """Return the rows with the given numbers, in that order; nothing else moves."""
+        starts = np.cumsum([0, *sizes])
+        home = np.searchsorted(starts, rows, side="right") - 1
+        homes = np.unique(home)
+        leaves = [
+            self._leaf(_taken, number, rows[home == number] - starts[number]) for number in homes
+        ]
+        found = self.client.gather(self.client.compute(leaves))
+        places = np.concatenate([np.flatnonzero(home == number) for number in homes])
+        return join_chunks(found).take(np.argsort(places))
+
+    def _leaf(self, function: Callable[..., Any], number: int, *arguments: Any) -> Any:
+        """Return the delayed ``function(part, number, names, *arguments)`` of one partition."""
+        import dask
+
+        leaf = dask.delayed(function, pure=False)
+        return leaf(self.parts[number], int(number), self.feature_names, *arguments)
+
+    def _added(self, leaves: list[Any], sizes: list[int], advance: Advance) -> Any:
+        """Return the sum of the leaves, added along a tree; their own results are let go early."""
+        import dask
+        from distributed import as_completed
+
+        level = leaves
+        while len(level) > 1:
+            groups = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
+            level = [dask.delayed(_joined, pure=False)(*group) for group in groups]
+        rows = dict(zip([leaf.key for leaf in leaves], sizes, strict=True))
+        *begun, root = self.client.compute([*leaves, level[0]])
+        waiting = as_completed(begun)
+        del begun  # who holds a future keeps its result on the workers
+        for future in waiting:
+            advance(rows[future.key])
+        return root.result()
+
+
+@dataclass(frozen=True)
+class Job(Generic[Part]):
+    """What a pass does with a partition.
+
+    Attributes
+    ----------
+    work : Work
+    coding : Coding
+    working_memory : float
+        scikit-learn's setting at the client, in MiB.
+    """
+
+    work: Work[Part]
+    coding: Coding
+    working_memory: float
+
+
+@dataclass(frozen=True)
+class DaskBlocks(SurveyedBlocks):
+    """Rows on a cluster."""
+
+    rows: DaskRows = field(kw_only=True)
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [piece.n_rows for piece in self.survey.pieces]
+
+    def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
+        job = Job(work, self.coding, get_config()["working_memory"])
+        with self.progress.stage(stage, self.n_rows, len(self._sizes)) as advance:
+            step.add(self.rows.total(job, self._sizes, advance), self.n_rows)
+
+    def gather(self, rows: npt.NDArray[np.intp]) -> Block:
+        """Return some rows, with features as floats."""
+        self.progress.passes += 1
+        return self.coding.gathered(self.rows.taken(rows, self._sizes), rows)
+
+
+# ---- what runs on the workers ------------------------------------------------------------------
+
+
+def _chunk(raw: Any, number: int, names: Names) -> Chunk:
+    return as_chunk(raw, f"partition {number}", names)
+
+
+def _described(raw: Any, number: int, names: Names) -> tuple[int, np.dtype[Any], bool]:
+    """Return width and type of a partition, and whether it has targets."""
+    chunk = _chunk(raw, number, names)
+    return chunk.X.shape[1], chunk.X.dtype, chunk.y is not None
+
+
+def _surveyed(raw: Any, number: int, names: Names, kind: Kind | None) -> Survey:
+    chunk = _chunk(raw, number, names)
+    return Survey.of(chunk.X, chunk.y, chunk.sample_weight, kind)
+
+
+def _summed(raw: Any, number: int, names: Names, job: Job[Part], start: int) -> Part:
+    """Return the sum over one partition, in blocks that leave the worker room."""
+    chunk = _chunk(raw, number, names)
+    total = job.work.zero()
+    with config_context(working_memory=min(job.working_memory, _worker_memory())):
+        for part in job.work.slices(chunk.n_rows):
+            rows = slice(start + part.start, start + part.stop)
+            total += job.work.part(job.coding.block(chunk.take(part), rows))  # type: ignore[operator]
+    return total
+
+
+def _worker_memory() -> float:
+    """Return the MiB that blocks may take in one thread of this worker."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    limit = worker.memory_manager.memory_limit
+    if not limit:
+        return np.inf
+    return float(limit / worker.state.nthreads / WORKER_SHARE / 2**20)
+
+
+def _taken(raw: Any, number: int, names: Names, rows: npt.NDArray[np.intp]) -> Chunk:
+    return _chunk(raw, number, names).take(rows)
+
+
+def _joined(first: Part, *others: Part) -> Part:
+    """Return the sum of some sums, which stay as they are: others may still need them."""
+    total = deepcopy(first)
+    for other in others:
+        total += other  # type: ignore[operator]
+    return total
+
+
+# ---- predictions -------------------------------------------------------------------------------
+
+
+def lazily(X: Any, function: Callable[[Any], Any], width: int, names: Iterable[str] | None) -> Any:
+    """Return ``function(rows)`` of a collection as a lazy one of the same kind.
+
+    Parameters
+    ----------
+    X : Dask array, data frame, or list of delayed blocks
+    function : callable
+        From rows, an array or a data frame, to an array.
+    width : int
+        Number of features.
+    names : iterable of str, optional
+        Columns of a data frame that are features.
+    """
+    import dask
+
+    if isinstance(X, (list, tuple)):
+        return [dask.delayed(_of_block)(block, function) for block in X]
+    if hasattr(X, "columns"):
+        features = X if names is None else X[list(names)]
+        example = _framed(features._meta_nonempty, function)
+        return features.map_partitions(_framed, function, meta=example.iloc[:0])
+    example = function(np.zeros((1, width), dtype=X.dtype))
+    X = X.rechunk({1: X.shape[1]})
+    if example.ndim == 1:
+        return X.map_blocks(function, dtype=example.dtype, drop_axis=1, meta=example[:0])
+    chunks = X.chunks[0], (example.shape[1],)
+    return X.map_blocks(function, dtype=example.dtype, chunks=chunks, meta=example[:0])
+
+
+def _of_block(block: Any, function: Callable[[Any], Any]) -> Any:
+    return function(block[0] if isinstance(block, (list, tuple)) else block)
+
+
+def _framed(rows: Any, function: Callable[[Any], Any]) -> Any:
+    """Return the result for a data frame with its index."""
+    import pandas as pd
+
+    result = function(rows)
+    kind = pd.Series if result.ndim == 1 else pd.DataFrame
+    return kind(result, index=rows.index)
