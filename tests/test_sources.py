@@ -560,6 +560,18 @@ def test_file_with_a_hole_is_found_when_it_is_read(tmp_path, data, suffix):
         _all(open_source(tmp_path, "label"))
 
 
+def test_flipped_bit_is_found_by_checksum(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"x": np.arange(1000.0)})
+    _write(table, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    stored = bytearray(path.read_bytes())
+    stored[stored.index(np.float64(500).tobytes())] ^= 1  # still a number
+    path.write_bytes(stored)
+    with pytest.raises(ValueError, match=r"^rows\.parquet cannot be read: .*checksum"):
+        _all(open_source(path))
+
+
 def test_broken_packed_csv(tmp_path, data):
     path = tmp_path / "rows.csv.gz"
     _write(_table(data), path)
@@ -676,7 +688,7 @@ class TestLibsvm:
 
     def test_many_portions(self, tmp_path, sparse, monkeypatch):
         """Whether 0 occurs is a question to all of the file."""
-        monkeypatch.setattr("nysplus._sources.READ_BYTES", 100)
+        monkeypatch.setattr("nysplus._sources.libsvm.READ_BYTES", 100)
         X, y = sparse
         dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=True)
         _assert_rows(open_source(tmp_path / "rows.svm"), X.toarray(), y)
@@ -704,8 +716,8 @@ class TestLibsvm:
         source = open_source(path, n_features=4, zero_based=True)
         assert source.n_rows is None
         _assert_rows(source, [[0, 5, 6, 0]], [0])
-        _assert_rows(LibsvmRows(path, 4, False), [[5, 6, 0, 0]], [0])
-        assert LibsvmRows(path, zero_based=True).n_features == 3
+        _assert_rows(LibsvmRows({path.name: path}, 4, False), [[5, 6, 0, 0]], [0])
+        assert LibsvmRows({path.name: path}, zero_based=True).n_features == 3
 
     @pytest.mark.parametrize(
         ("line", "reason"),
@@ -719,7 +731,7 @@ class TestLibsvm:
         ],
     )
     def test_bad_line(self, tmp_path, line, reason, monkeypatch):
-        monkeypatch.setattr("nysplus._sources.READ_BYTES", 64)
+        monkeypatch.setattr("nysplus._sources.libsvm.READ_BYTES", 64)
         path = tmp_path / "rows.svm"
         path.write_text("# head\n" + "1 1:1 2:3\n" * 50 + line + "\n" + "1 1:1\n" * 9)
         message = rf"Row 50 of rows.svm \(counted from 0\) cannot be read: .*{reason}.*{line}"
@@ -731,10 +743,10 @@ class TestLibsvm:
         path.write_text("1 1:1\n1 2:1\n1 3:1\n")
         message = "Row 2 of rows.svm .* n_features was set to 2, but input file contains 3 features"
         with pytest.raises(ValueError, match=message):
-            _all(LibsvmRows(path, n_features=2, zero_based=False))
+            _all(LibsvmRows({path.name: path}, n_features=2, zero_based=False))
         path.write_text("1 0:1\n")
         with pytest.raises(ValueError, match=r"Row 0 of rows.svm .* Invalid index 0"):
-            LibsvmRows(path, zero_based=False)
+            LibsvmRows({path.name: path}, zero_based=False)
 
     @pytest.mark.parametrize("text", ["", "# nothing\n", "1\n2\n"])
     def test_no_features(self, tmp_path, text):
@@ -1118,61 +1130,3 @@ def test_relative_paths(tmp_path, data, monkeypatch):
         _assert_rows(source, data[0], data[1])
     assert "k" in open_source(".", "label").feature_names
     assert "k" not in open_source("k=1", "label").feature_names
-
-
-# ---- fingerprints -------------------------------------------------------------------------------
-
-
-def test_fingerprint_of_a_memmap(tmp_path, data):
-    X, y, _ = data
-    mapped = _memmap(tmp_path / "X.npy", X, "c")
-    prints = {MemmapRows(mapped, y).fingerprint() for _ in range(2)}
-    assert len(prints) == 1
-    others = [MemmapRows(mapped), MemmapRows(mapped[1:], y[1:]), MemmapRows(mapped, y[::-1].copy())]
-    prints |= {source.fingerprint() for source in others}
-    mapped[-1, 0] = 5
-    prints.add(MemmapRows(mapped, y).fingerprint())
-    assert len(prints) == 5
-
-
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".svm"])
-def test_fingerprint_of_files(tmp_path, data, suffix):
-    path = tmp_path / f"rows{suffix}"
-    if suffix == ".svm":
-        path.write_text("1 1:1\n")
-        source = open_source(path)
-    else:
-        _write(_table(data), path)
-        source = open_source(path, "label")
-        assert source.fingerprint() != open_source(path, "label", "w").fingerprint()
-    before = source.fingerprint()
-    _all(source)
-    assert source.fingerprint() == before
-    path.write_bytes(path.read_bytes() + b" ")
-    assert source.fingerprint() != before
-
-
-def test_fingerprint_of_a_table(data):
-    table = _table(data)
-    y = np.arange(N)
-    sources = [
-        TableRows(table, "label"),
-        TableRows(table.slice(1), "label"),
-        TableRows(table.slice(0, 100), "label"),
-        TableRows(table, y, features=NAMES),
-        TableRows(table, y + 1, features=NAMES),
-    ]
-    assert len({source.fingerprint() for source in sources * 2}) == 5
-
-
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
-def test_fingerprint_of_blocks(data, convert):
-    X, y, _ = data
-    changed = X.copy()
-    changed[50, 2] += 1
-    sources = [
-        open_source([(convert(rows), labels)]) for rows, labels in [(X, y), (X, y), (changed, y)]
-    ]
-    prints = [source.fingerprint() for source in sources]
-    assert prints[0] == prints[1] != prints[2]
-    assert prints[0] != open_source([(convert(X), y[::-1])]).fingerprint()

@@ -70,7 +70,8 @@ class _KernelMachine(CallbackSupportMixin):
             self.landmark_indices_ = landmarks.indices
             self.n_kernel_evaluations_ = landmarks.n_kernel_evaluations + fit.n_kernel_evaluations
             self.n_passes_ = progress.passes
-            progress.note(f"{progress.passes} passes over {blocks.n_rows:,} rows")
+            passes = "1 pass" if progress.passes == 1 else f"{progress.passes} passes"
+            progress.note(f"{passes} over {blocks.n_rows:,} rows")
         journal.remove()
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: Code | None) -> None:
