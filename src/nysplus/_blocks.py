@@ -376,7 +376,7 @@ class RowBlocks(ABC):
         if rows is not None:
             return self._some(rows).fold(part, zero, row_bytes, stage)
         step = self.journal.step(zero)
-        if not step.complete:
+        if not step.complete and step.position < self.n_rows:
             self.progress.passes += 1
             self._sum(step, Work(part, zero, row_bytes), stage)
         return step.finish()

@@ -128,8 +128,9 @@ class FileJournal(Journal):
         self._header = {"format": FORMAT, **identity()}
         _, keys, *numbers = rng.get_state(legacy=True)
         self._generator = {"keys": np.asarray(keys), "numbers": np.array(numbers, dtype=float)}
-        if self._path.exists():
-            self._read()
+        if not self._path.exists():
+            return rng
+        self._read()
         keys, (place, has_gauss, gauss) = self._generator["keys"], self._generator["numbers"]
         own = np.random.RandomState()
         own.set_state(("MT19937", keys, int(place), int(has_gauss), float(gauss)))
@@ -158,8 +159,13 @@ class FileJournal(Journal):
             self._finished.append(_arrays_of(step.total))
 
     def remove(self) -> None:
-        """Delete the file."""
+        """Delete the file, and what a kill in the middle of writing has left."""
         self._path.unlink(missing_ok=True)
+        self._unfinished.unlink(missing_ok=True)
+
+    @property
+    def _unfinished(self) -> Path:
+        return self._path.with_name(self._path.name + ".part")
 
     def _write(self, running: tuple[int, Arrays]) -> None:
         """Write to a temporary name and move that into place."""
@@ -169,15 +175,14 @@ class FileJournal(Journal):
         content |= {f"generator.{name}": array for name, array in self._generator.items()}
         for number, recorded in enumerate([*self._finished, arrays]):
             content |= {f"{number}.{name}": array for name, array in recorded.items()}
-        unfinished = self._path.with_name(self._path.name + ".part")
         try:
-            with open(unfinished, "wb") as file:
+            with open(self._unfinished, "wb") as file:
                 np.savez(file, **content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(unfinished, self._path)
+            os.replace(self._unfinished, self._path)
         except OSError as error:
-            unfinished.unlink(missing_ok=True)
+            self._unfinished.unlink(missing_ok=True)
             kept = "the one before it stays valid" if self._path.exists() else "there is none yet"
             warnings.warn(
                 f"The checkpoint {self._path} could not be written ({error}): {kept}. The fit "

@@ -27,6 +27,8 @@ FAN_IN = 4
 # Of a worker's memory for each of its threads, the share that blocks may take; the rest is for
 # partitions and sums.
 WORKER_SHARE = 8
+# Targets that the client looks at before a fit.
+SHOWN_ROWS = 1000
 
 Part = TypeVar("Part")
 Names = tuple[str, ...] | None
@@ -35,7 +37,7 @@ Names = tuple[str, ...] | None
 def is_dask(X: Any) -> bool:
     """Tell whether X is a Dask collection, or a list of delayed blocks."""
     first = X[0] if isinstance(X, (list, tuple)) and len(X) else X
-    return type(first).__module__.partition(".")[0] == "dask"
+    return type(first).__module__.partition(".")[0] in {"dask", "dask_expr"}
 
 
 def open_dask(X: Any, y: Any, sample_weight: Any, features: Any) -> Source | DaskRows:
@@ -157,7 +159,12 @@ class DaskRows:
         self.parts = parts
         self.feature_names = names
         first = client.compute(self._leaf(_described, 0)).result()
-        self.n_features, self.dtype, self.has_targets = first
+        self.n_features, self.dtype, self._first_targets = first
+        self.has_targets = self._first_targets is not None
+
+    def first_targets(self, n: int) -> Any:
+        """Return the targets of the first rows, `SHOWN_ROWS` at most."""
+        return self._first_targets[:n]
 
     def survey(self, kind: Kind | None, progress: Progress) -> Survey:
         """Look at all rows once, where they are."""
@@ -261,10 +268,10 @@ def _chunk(raw: Any, number: int, names: Names) -> Chunk:
     return as_chunk(raw, f"partition {number}", names)
 
 
-def _described(raw: Any, number: int, names: Names) -> tuple[int, np.dtype[Any], bool]:
-    """Return width and type of a partition, and whether it has targets."""
+def _described(raw: Any, number: int, names: Names) -> tuple[int, np.dtype[Any], Any]:
+    """Return width and type of a partition, and the targets of its first rows."""
     chunk = _chunk(raw, number, names)
-    return chunk.X.shape[1], chunk.X.dtype, chunk.y is not None
+    return chunk.X.shape[1], chunk.X.dtype, None if chunk.y is None else chunk.y[:SHOWN_ROWS]
 
 
 def _surveyed(raw: Any, number: int, names: Names, kind: Kind | None) -> Survey:

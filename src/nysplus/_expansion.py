@@ -8,12 +8,13 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._blocks import Block, RowBlocks, row_slices
 from nysplus._feature_map import Approximation
 from nysplus._solvers import Task, solve_ridge
-from nysplus._targets import DiscreteTargets, Float
+from nysplus._targets import ClassCode, ClassTargets, Code, DiscreteTargets, Float
 from nysplus._threads import in_threads
 from nysplus.kernels import CACHED_VALUES, Kernel
 
@@ -138,18 +139,31 @@ def in_float32(expansion: KernelExpansion, blocks: RowBlocks) -> KernelExpansion
     return single if (change <= 1e-4 * spread).all() else expansion
 
 
-def evaluate(expansion: KernelExpansion, blocks: RowBlocks) -> float:
-    """Return the accuracy, or R² averaged over the outputs, in one pass over the rows."""
-    L = blocks.n_outputs
+def evaluate(
+    predict: Callable[[Any], npt.NDArray[Any]], blocks: RowBlocks, code: Code | None
+) -> float:
+    """Return the accuracy, or R² averaged over the outputs, in one pass over the rows.
+
+    Parameters
+    ----------
+    predict : callable
+        From rows to labels or values.
+    blocks : RowBlocks
+    code : Code
+        Of the targets in `blocks`.
+    """
 
     def part(block: Block) -> Float:
-        scores, weight = expansion(block.X), block.weight
+        predicted, weight = predict(block.X), block.weight
+        if isinstance(code, ClassCode) and isinstance(block.targets, ClassTargets):
+            return np.array([weight @ (predicted == code.classes[block.targets.codes])])
         if isinstance(block.targets, DiscreteTargets):
-            return np.array([weight @ block.targets.hits(scores)])
-        return weight @ (block.Y - scores) ** 2
+            return np.array([weight @ ((predicted > 0) == (block.Y > 0)).all(axis=1)])
+        squares: Float = weight @ (block.Y - predicted.reshape(block.Y.shape)) ** 2
+        return squares
 
-    zero = partial(np.zeros, 1 if blocks.discrete else L)
-    sums = blocks.fold(part, zero, 8 * L, "score")
+    n_sums = 1 if blocks.discrete else blocks.n_outputs
+    sums = blocks.fold(part, partial(np.zeros, n_sums), 8 * blocks.n_outputs, "score")
     spread = blocks.target_spread()
     if blocks.discrete:
         return float(sums[0] / spread.mass)

@@ -10,6 +10,7 @@ from typing import Any
 import joblib
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.multiclass import type_of_target
 
 from nysplus._blocks import Blocks, RowBlocks, float_dtype
 from nysplus._checkpoint import Journal
@@ -28,6 +29,9 @@ from nysplus._validation import (
     flat_labels,
 )
 
+# Targets by which classes are told from values.
+LOOKED_AT = 1000
+
 Opened = tuple[RowBlocks, Code | None]
 
 
@@ -42,11 +46,17 @@ class Wanted:
     class_weight : dict, "balanced" or None
     code : Code, optional
         How they are coded, where that is settled already.
+    required : bool
+        Whether it cannot do without.
+    several : bool
+        Whether a single class is too few, as it is for a fit to all rows.
     """
 
     kind: Kind | None
     class_weight: Any = None
     code: Code | None = None
+    required: bool = True
+    several: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,12 +68,15 @@ class Intake:
     n_features : int
     dtype : dtype
         Floating type of the rows.
+    labelled : bool
+        Whether there are classes.
     open : callable
         Returns them as blocks, and how their targets are coded.
     """
 
     n_features: int
     dtype: np.dtype[Any]
+    labelled: bool
     open: Callable[[Progress, Journal], Opened]
 
 
@@ -83,9 +96,12 @@ def take_in(
         Whether this is the beginning of a fit.
     """
     source = _opened(estimator, X, y, sample_weight, reset)
+    given = y is not None if source is None else source.has_targets
+    if not wanted.required and not (given and _are_classes(y, source)):
+        wanted = replace(wanted, kind=None)
     if source is None:
         return _arrays(estimator, X, y, sample_weight, wanted, reset)
-    if wanted.kind is not None and not source.has_targets:
+    if wanted.kind is not None and not given:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. Name "
             "the column with y=…, or give blocks (X, y)."
@@ -93,8 +109,15 @@ def take_in(
     return Intake(
         source.n_features,
         float_dtype(source.dtype),
+        wanted.kind == "classes",
         lambda progress, journal: _surveyed(source, wanted, progress, journal),
     )
+
+
+def _are_classes(y: Any, source: Source | DaskRows | None) -> bool:
+    """Tell classes from values of a regression, by some of them."""
+    some = y if source is None else source.first_targets(LOOKED_AT)
+    return not type_of_target(some).startswith("continuous")
 
 
 def _arrays(
@@ -121,6 +144,7 @@ def _arrays(
     return Intake(
         blocks.n_features,
         blocks.dtype,
+        blocks.discrete,
         lambda progress, journal: (replace(blocks, progress=progress, journal=journal), code),
     )
 
@@ -133,7 +157,7 @@ def _code_of(y: npt.NDArray[Any], kind: Kind) -> Code:
 
 def _class_factors(wanted: Wanted, code: ClassCode, masses: Float) -> Float | None:
     """Return how much one observation of each class weighs, or None where all weigh the same."""
-    if wanted.code is None:  # a settled code may wait for its other classes
+    if wanted.several:
         check_classes(code.classes, masses)
     return class_factors(wanted.class_weight, code.classes, masses)
 
@@ -158,6 +182,11 @@ def _opened(
         estimator.__dict__.pop("feature_names_in_", None)
         if source.feature_names is not None:
             estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
+    elif names is not None and source.feature_names not in (None, tuple(names)):
+        raise ValueError(
+            "The feature names should match those that were passed during fit: got columns "
+            f"{list(source.feature_names or ())}, expected {list(names)}."
+        )
     elif source.n_features != width:
         raise ValueError(
             f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
@@ -175,8 +204,9 @@ def _surveyed(
     else:
         seen = source.survey(wanted.kind, progress)
     code = wanted.code
-    if wanted.kind is not None and code is None:
-        code = seen.code(wanted.kind)
+    if wanted.kind is not None:
+        code = code or seen.code(wanted.kind)
+        code.encode(np.zeros((0, *(seen.y_shape or ()))))  # another number of columns raises
     factors = None
     if isinstance(code, ClassCode):
         factors = _class_factors(wanted, code, seen.masses_of(code))
@@ -211,9 +241,17 @@ def is_elsewhere(X: Any) -> bool:
     return is_dask(X) or is_source(X)
 
 
+def _hash(value: Any) -> str:
+    try:
+        digest: str = joblib.hash(value)
+        return digest
+    except Exception:  # what cannot be pickled, a lambda say, is known by its name only
+        return str(getattr(value, "__qualname__", type(value).__qualname__))
+
+
 def identity(estimator: Any, blocks: RowBlocks) -> dict[str, str]:
     """Return hashes by which a fit is told from another: of its parameters and of its rows."""
     parameters = estimator.get_params(deep=False)
     parameters.pop("verbose")
-    known = {name: joblib.hash(value) for name, value in parameters.items()}
+    known = {name: _hash(value) for name, value in parameters.items()}
     return {"estimator": type(estimator).__name__, **known, "the rows": blocks.fingerprint()}

@@ -106,10 +106,12 @@ class Survey:
         return survey
 
     def _look_at(self, y: npt.NDArray[Any], weight: Float, kind: Kind) -> None:
-        self.y_shape = y.shape[1:] if y.shape[1:] != (1,) else ()
+        self.y_shape = y.shape[1:]
+        if kind == "classes" and self.y_shape == (1,):
+            self.y_shape = ()
         if kind == "values":
-            Y = ValueCode(1, flat=False).encode(y).Y
-            self.values = Spread.of_columns(Y, weight)
+            width = 1 if y.ndim == 1 else y.shape[1]
+            self.values = Spread.of_columns(ValueCode(width, flat=False).encode(y).Y, weight)
         elif self.y_shape:
             _check_indicator(y)
             self.values = Spread.of_columns(LabelCode(y.shape[1]).encode(y).Y, weight)
@@ -134,12 +136,8 @@ class Survey:
         return self
 
     def _add_classes(self, other: Survey) -> None:
-        kinds = {survey.classes.dtype.kind in "biuf" for survey in (self, other)}
-        if len(kinds) > 1:
-            raise ValueError(
-                "y contains numbers in some blocks and text in others: "
-                f"{self.classes.tolist()[:3]} and {other.classes.tolist()[:3]}. Use one of them."
-            )
+        if len({survey.classes.dtype.kind in "biuf" for survey in (self, other)}) > 1:
+            raise _mixed(self.classes, other.classes)
         code = ClassCode(np.union1d(self.classes, other.classes))
         self.masses = self.masses_of(code) + other.masses_of(code)
         self.classes = code.classes
@@ -196,12 +194,25 @@ class Survey:
 
 
 def _check_labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return labels of one type, or raise."""
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         raise ValueError(
             "Unknown label type: continuous. A classifier needs classes, y contains "
             f"{y[y != np.floor(y)][0]}. Use NystroemRegressor for values."
         )
-    return y.astype(str) if y.dtype.kind == "O" and isinstance(y.flat[0], str) else y
+    if y.dtype.kind != "O":
+        return y
+    text = np.array([isinstance(label, str) for label in y])
+    if text.any() and not text.all():
+        raise _mixed(y[text], y[~text])
+    return y.astype(str) if text.all() else y
+
+
+def _mixed(some: npt.NDArray[Any], others: npt.NDArray[Any]) -> ValueError:
+    return ValueError(
+        f"y contains text in some rows and numbers in others: {some.tolist()[:3]} and "
+        f"{others.tolist()[:3]}. Use one of them."
+    )
 
 
 def _check_indicator(y: npt.NDArray[Any]) -> None:

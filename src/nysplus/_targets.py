@@ -152,8 +152,13 @@ class ClassCode:
         """Columns of the target matrix."""
         return 1 if len(self.classes) == 2 else len(self.classes)
 
+    def same(self, other: Code) -> bool:
+        """Tell whether the other one codes the same classes."""
+        return isinstance(other, ClassCode) and np.array_equal(self.classes, other.classes)
+
     def encode(self, y: npt.NDArray[Any]) -> ClassTargets:
         """Return the class numbers of some labels, all of which must be known."""
+        y = _columns(y, 1, "one column of classes")[:, 0]
         if self.classes.dtype.kind == "U" and y.dtype.kind == "O":
             y = y.astype(str)
         codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
@@ -196,9 +201,14 @@ class LabelCode:
         """The label numbers."""
         return np.arange(self.n_outputs)
 
+    def same(self, other: Code) -> bool:
+        """Tell whether the other one codes as many labels."""
+        return self == other
+
     def encode(self, y: npt.NDArray[Any]) -> IndicatorTargets:
         """Return the ±1 targets of an indicator."""
-        return IndicatorTargets(np.where(np.asarray(y) > 0, 1.0, -1.0))
+        y = _columns(y, self.n_outputs, f"{self.n_outputs} columns of labels")
+        return IndicatorTargets(np.where(y > 0, 1.0, -1.0))
 
     def decision(self, scores: Float) -> Float:
         """Return the scores as `decision_function` gives them."""
@@ -224,14 +234,30 @@ class ValueCode:
     flat: bool
     discrete: ClassVar[bool] = False
 
+    def same(self, other: Code) -> bool:
+        """Tell whether the other one codes as many outputs."""
+        return isinstance(other, ValueCode) and self.n_outputs == other.n_outputs
+
     def encode(self, y: npt.NDArray[Any]) -> ValueTargets:
         """Return the values, a column for each output."""
-        Y = np.asarray(y, dtype=np.float64)
-        return ValueTargets(Y.reshape(len(Y), -1))
+        Y = _columns(y, self.n_outputs, f"{self.n_outputs} columns of values")
+        return ValueTargets(Y.astype(np.float64))
 
     def decode(self, scores: Float) -> Float:
         """Return the predicted values in the shape of y."""
         return scores.ravel() if self.flat else scores
+
+
+def _columns(y: npt.NDArray[Any], n: int, expected: str) -> npt.NDArray[Any]:
+    """Return y with two axes, or raise if it has another number of columns than `n`."""
+    y = y[:, None] if y.ndim == 1 else y
+    if y.shape[1] != n:
+        columns = "1 column" if y.shape[1] == 1 else f"{y.shape[1]} columns"
+        raise ValueError(
+            f"y has {columns}, expected are {expected}: targets must be of the same kind in all "
+            "blocks and calls."
+        )
+    return y
 
 
 Code = ClassCode | LabelCode | ValueCode

@@ -161,6 +161,8 @@ def flat_labels(y: Any) -> npt.NDArray[Any]:
 def check_classes(classes: npt.NDArray[Any], masses: Float) -> None:
     """Raise unless two classes at least have rows that weigh something."""
     present = classes[masses > 0]
+    if len(present) == 0:
+        raise ValueError("All sample weights are zero: no row is left to fit.")
     if len(present) < 2:
         raise ValueError(
             f"y has one class only, {present[0]!r}, among the rows that have a weight. "

@@ -39,15 +39,14 @@ class _KernelMachine(CallbackSupportMixin):
     _code: Code
     _running: RunningFit
 
-    def _wanted(self, code: Code | None = None) -> Wanted:
-        """Return what is made of the targets."""
-        return Wanted(self._kind, code=code)
+    def _wanted(self, code: Code | None = None, several: bool = True) -> Wanted:
+        """Return what a fit makes of the targets."""
+        return Wanted(self._kind, code=code, several=several)
 
     def _plan(self, intake: Intake) -> Plan:
         """Check all parameters, before any work."""
         kernel = make_kernel(self.kernel, gamma=self.gamma)
-        labelled = self._kind == "classes"
-        return make_plan(self, kernel, intake.n_features, intake.dtype, labelled)
+        return make_plan(self, kernel, intake.n_features, intake.dtype, intake.labelled)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> None:
         """Choose landmarks and fit; sets every fitted attribute."""
@@ -76,22 +75,26 @@ class _KernelMachine(CallbackSupportMixin):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: Code | None) -> None:
         """Add rows to the sums, with landmarks chosen from the first ones; solve again."""
-        first = not hasattr(self, "_running")
-        intake = take_in(self, X, y, sample_weight, self._wanted(code), reset=first)
+        reset = not hasattr(self, "expansion_")
+        # the other classes may come in later calls
+        intake = take_in(self, X, y, sample_weight, self._wanted(code, several=False), reset)
         plan = self._plan(intake)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
-            blocks, code = intake.open(progress, Journal())
-            if first:
-                self._set_code(code)
-                self._begin_running(plan, blocks, rng)
+            blocks, found = intake.open(progress, Journal())
+            if code is None and isinstance(found, ClassCode):
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            if not hasattr(self, "_running"):
+                self._begin_running(plan, blocks, found, rng)
             task = self._running.add(blocks, plan.alphas, rng)
             if not hasattr(self, "alpha_"):
                 self.alpha_ = self._running.choose_on(task)
             self.n_kernel_evaluations_ += blocks.n_rows * self._running.feature_map.n_landmarks
             self._solve_running()
 
-    def _begin_running(self, plan: Plan, blocks: RowBlocks, rng: np.random.RandomState) -> None:
+    def _begin_running(
+        self, plan: Plan, blocks: RowBlocks, code: Code | None, rng: np.random.RandomState
+    ) -> None:
         """Choose the landmarks on the first rows, unless `fit` has done so on others."""
         if hasattr(self, "expansion_"):
             warnings.warn(
@@ -107,6 +110,7 @@ class _KernelMachine(CallbackSupportMixin):
             self.n_kernel_evaluations_ = landmarks.n_kernel_evaluations
         feature_map = plan.approximation.build(kernel, points, rng)
         self.n_kernel_evaluations_ += feature_map.n_kernel_evaluations
+        self._set_code(code)
         self._running = RunningFit.empty(feature_map, blocks.n_outputs)
 
     def _solve_running(self) -> None:
@@ -165,11 +169,7 @@ class _KernelMachine(CallbackSupportMixin):
         return self
 
     def _check_code(self, other: Any) -> None:
-        own, others = self._code, other._code
-        same_classes = not isinstance(own, ClassCode) or (
-            isinstance(others, ClassCode) and np.array_equal(own.classes, others.classes)
-        )
-        if own.n_outputs != others.n_outputs or not same_classes:
+        if not self._code.same(other._code):
             raise ValueError(
                 "The two models have different classes or numbers of outputs. Name the same "
                 "classes in the first call of partial_fit of both."
@@ -241,10 +241,12 @@ class _KernelMachine(CallbackSupportMixin):
         if not is_elsewhere(X):
             result: float = super().score(X, y, sample_weight)
             return result
-        wanted = Wanted(self._kind, code=self._code)
+        # rows may have classes that the model does not know, and never gets right
+        code = None if isinstance(self._code, ClassCode) else self._code
+        wanted = Wanted(self._kind, code=code, several=False)
         intake = take_in(self, X, y, sample_weight, wanted, reset=False)
-        blocks, _ = intake.open(Progress(), Journal())
-        return evaluate(self.expansion_, blocks)
+        blocks, found = intake.open(Progress(), Journal())
+        return evaluate(self._decoded, blocks, found)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "expansion_")
@@ -397,8 +399,8 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _wanted(self, code: Code | None = None) -> Wanted:
-        return Wanted(self._kind, self.class_weight, code)
+    def _wanted(self, code: Code | None = None, several: bool = True) -> Wanted:
+        return Wanted(self._kind, self.class_weight, code, several=several)
 
     def _set_code(self, code: Code | None) -> None:
         super()._set_code(code)
@@ -457,10 +459,10 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._partial_fit(X, y, sample_weight, self._code_so_far(y, classes))
+        self._partial_fit(X, y, sample_weight, self._code_so_far(classes))
         return self
 
-    def _code_so_far(self, y: Any, classes: Any) -> Code | None:
+    def _code_so_far(self, classes: Any) -> Code | None:
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight='balanced' needs to see all rows first, which partial_fit does not. "
@@ -468,8 +470,6 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
             )
         known: Code | None = getattr(self, "_code", None)
         if classes is None:
-            if known is None and getattr(y, "ndim", 1) == 1:
-                raise ValueError("classes must be passed on the first call to partial_fit.")
             return known
         code = ClassCode(np.unique(classes))
         if isinstance(known, ClassCode) and not np.array_equal(known.classes, code.classes):

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from nysplus._blocks import float_dtype, row_slices
@@ -127,10 +126,10 @@ class Nystroem(
         kernel = make_kernel(
             self.kernel, self.kernel_params, gamma=self.gamma, coef0=self.coef0, degree=self.degree
         )
-        labelled = y is not None and _needs_classes(self.selection, y)
-        wanted = Wanted("classes" if labelled else None)
-        intake = take_in(self, X, y if labelled else None, None, wanted)
-        plan = make_plan(self, kernel, intake.n_features, intake.dtype, labelled)
+        by_class = make_selector(self.selection, labelled=True).needs_labels
+        wanted = Wanted("classes" if by_class else None, required=False)
+        intake = take_in(self, X, y, None, wanted)
+        plan = make_plan(self, kernel, intake.n_features, intake.dtype, intake.labelled)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
             blocks, _ = intake.open(progress, Journal())
@@ -191,10 +190,3 @@ class Nystroem(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _needs_classes(selection: Any, y: Any) -> bool:
-    """Tell whether landmarks are chosen by classes and y has some, not values of a regression."""
-    if not make_selector(selection, labelled=True).needs_labels:
-        return False
-    return isinstance(y, str) or not type_of_target(y).startswith("continuous")

@@ -102,6 +102,10 @@ class Source(ABC):
         """Return the rows with the numbers `rows`, or None where only a whole pass finds them."""
         return None
 
+    def first_targets(self, n: int) -> Array | None:
+        """Return the targets of the first rows."""
+        return next(self.chunks(n)).y
+
     @abstractmethod
     def _parts(self, most: int) -> Iterator[Chunk]:
         """Yield all rows in portions of any size but 0; `start` is not set yet."""
@@ -172,6 +176,9 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
     joined: dict[str, Any] = {}
     for what, first in chunks[0].arrays.items():
         arrays = [getattr(chunk, what) for chunk in chunks]
+        if len({array.dtype.kind in "biuf" for array in arrays}) > 1:
+            # numbers and text: not to be made text in silence
+            arrays = [array.astype(object) for array in arrays]
         dense = not sp.issparse(first)
         joined[what] = np.concatenate(arrays) if dense else sp.vstack(arrays, format="csr")
     return replace(chunks[0], **joined)
