@@ -22,8 +22,6 @@ from nysplus._sources import BlockRows, Chunk, Source, as_chunk, join_chunks
 from nysplus._streams import Coding, SurveyedBlocks
 from nysplus._survey import Kind, Survey
 
-# Sums that are added at once on their way to the client.
-FAN_IN = 4
 # Of a worker's memory for each of its threads, the share that blocks may take; the rest is for
 # partitions and sums.
 WORKER_SHARE = 8
@@ -83,9 +81,7 @@ def _feature_names(X: Any, y: Any, sample_weight: Any, features: Any) -> tuple[s
 
 
 def _partitions(X: Any, y: Any, sample_weight: Any, names: Names) -> list[Any]:
-    """Return delayed ``(X, y, sample_weight)``, one for each partition of rows."""
-    import dask
-
+    """Return ``(X, y, sample_weight)`` of delayed parts, or delayed ones, for each partition."""
     if isinstance(X, (list, tuple)):
         if y is not None or sample_weight is not None:
             raise ValueError("Delayed blocks bring y and sample_weight along: leave both None.")
@@ -102,9 +98,8 @@ def _partitions(X: Any, y: Any, sample_weight: Any, names: Names) -> list[Any]:
             f"X, y and sample_weight have different numbers of partitions, {sorted(counts)}. "
             "Repartition them alike."
         )
-    bundle = dask.delayed(_bundle)
     return [
-        bundle(*(None if pieces is None else pieces[number] for pieces in rows))
+        tuple(None if pieces is None else pieces[number] for pieces in rows)
         for number in range(counts.pop())
     ]
 
@@ -133,13 +128,23 @@ def _column(X: Any, values: Any) -> Any:
     return X[values] if isinstance(values, (str, list)) else values
 
 
+def _holders(key: Any, graph: dict[Any, Any], holders: dict[Any, Any]) -> list[str]:
+    """Return the workers that hold a result, or else what it is made of."""
+    seen, waiting, found = {key}, [key], []
+    while waiting:
+        key = waiting.pop()
+        if holders.get(key):
+            found += holders[key]
+        else:
+            more = set(getattr(graph.get(key), "dependencies", ())) - seen
+            seen |= more
+            waiting += more
+    return found
+
+
 def _pieces(collection: Any) -> list[Any]:
     """Return the partitions along the rows as delayed objects."""
     return list(np.ravel(collection.to_delayed()))
-
-
-def _bundle(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    return X, y, sample_weight
 
 
 class DaskRows:
@@ -148,8 +153,8 @@ class DaskRows:
     Attributes
     ----------
     client : distributed.Client
-    parts : list of Delayed
-        ``(X, y)`` or ``(X, y, sample_weight)`` each, the last two possibly None.
+    parts : list
+        ``(X, y, sample_weight)`` of delayed parts, the last two possibly None, or delayed ones.
     n_features, dtype, feature_names, has_targets
         As in a :class:`~nysplus._sources.Source`.
     """
@@ -158,7 +163,7 @@ class DaskRows:
         self.client = client
         self.parts = parts
         self.feature_names = names
-        first = client.compute(self._leaf(_described, 0)).result()
+        first = self._begun([self._leaf(_described, 0)], [0])[0].result()
         self.n_features, self.dtype, self._first_targets = first
         self.has_targets = self._first_targets is not None
 
@@ -194,7 +199,7 @@ class DaskRows:
         leaves = [
             self._leaf(_taken, number, rows[home == number] - starts[number]) for number in homes
         ]
-        found = self.client.gather(self.client.compute(leaves))
+        found = self.client.gather(self._begun(leaves, homes.tolist()))
         places = np.concatenate([np.flatnonzero(home == number) for number in homes])
         return join_chunks(found).take(np.argsort(places))
 
@@ -205,19 +210,48 @@ class DaskRows:
         leaf = dask.delayed(function, pure=False)
         return leaf(self.parts[number], int(number), self.feature_names, *arguments)
 
+    def _begun(self, leaves: list[Any], numbers: list[int]) -> list[Any]:
+        """Return the futures of some leaves, each computed where its partition is or shall be.
+
+        Left to itself the scheduler evens out the load by moving partitions.
+        """
+        homes = self._homes()
+        return [
+            self.client.compute(leaf, workers=homes[number], allow_other_workers=True)
+            for number, leaf in zip(numbers, leaves, strict=True)
+        ]
+
+    def _homes(self) -> list[list[str]]:
+        """Return the workers of each partition: those that hold it, or else neighbours share one.
+
+        Sums of neighbours are added first, so most of them need not move.
+        """
+        holders = self.client.who_has()
+        threads = [worker for worker, n in self.client.nthreads().items() for _ in range(n)]
+        graphs: dict[int, Any] = {}  # partitions of a collection share one
+        homes = []
+        for number, part in enumerate(self.parts):
+            rows = part[0] if isinstance(part, tuple) else part
+            graph = graphs.get(id(rows.dask)) or dict(rows.dask)
+            graphs[id(rows.dask)] = graph
+            known = _holders(rows.key, graph, holders)
+            homes.append(known or [threads[number * len(threads) // len(self.parts)]])
+        return homes
+
     def _added(self, leaves: list[Any], sizes: list[int], advance: Advance) -> Any:
         """Return the sum of the leaves, added along a tree; their own results are let go early."""
         import dask
         from distributed import as_completed
 
-        level = leaves
+        level = begun = self._begun(leaves, list(range(len(leaves))))
+        rows = dict(zip([future.key for future in begun], sizes, strict=True))
+        join = dask.delayed(_joined, pure=False)
         while len(level) > 1:
-            groups = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
-            level = [dask.delayed(_joined, pure=False)(*group) for group in groups]
-        rows = dict(zip([leaf.key for leaf in leaves], sizes, strict=True))
-        *begun, root = self.client.compute([*leaves, level[0]])
+            pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+            level = [join(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        root = begun[0] if len(begun) == 1 else self.client.compute(level[0])
         waiting = as_completed(begun)
-        del begun  # who holds a future keeps its result on the workers
+        del begun, level  # who holds a future keeps its result on the workers
         for future in waiting:
             advance(rows[future.key])
         return root.result()
@@ -305,11 +339,10 @@ def _taken(raw: Any, number: int, names: Names, rows: npt.NDArray[np.intp]) -> C
     return _chunk(raw, number, names).take(rows)
 
 
-def _joined(first: Part, *others: Part) -> Part:
-    """Return the sum of some sums, which stay as they are: others may still need them."""
+def _joined(first: Part, second: Part) -> Part:
+    """Return the sum of two sums, which stay as they are: others may still need them."""
     total = deepcopy(first)
-    for other in others:
-        total += other  # type: ignore[operator]
+    total += second  # type: ignore[operator]
     return total
 
 

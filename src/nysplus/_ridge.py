@@ -121,6 +121,9 @@ class Moments:
         """Bytes of the arrays, of which the scatter is nearly all."""
         return int(self.scatter.nbytes + self.cross.nbytes + self.feature_mean.nbytes)
 
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes
+
     def mapped(self, transposed: Callable[[Float], Float]) -> Moments:
         """Return the moments of the features ``φÂ``, where ``transposed(G) = ÂᵀG``."""
         return Moments(

@@ -55,6 +55,10 @@ class Chunk:
         named = {"X": self.X, "y": self.y, "sample_weight": self.sample_weight}
         return {what: values for what, values in named.items() if values is not None}
 
+    def __sizeof__(self) -> int:
+        stored = [a.data if sp.issparse(a) else a for a in self.arrays.values()]
+        return super().__sizeof__() + sum(int(array.nbytes) for array in stored)
+
     def take(self, rows: slice | Numbers) -> Chunk:
         """Return some of the rows; `start` and `first` are 0 if they do not follow each other."""
         begin = rows.indices(self.n_rows)[0] if isinstance(rows, slice) else None

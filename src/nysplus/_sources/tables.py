@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -120,34 +121,46 @@ class TableRows(Source):
                     firsts[name] += len(table)
 
     def _tables(self, fragment: Any, most: int) -> Iterator[Any]:
+        """Yield the columns that are needed of a part, those in its path included."""
         pa = _pyarrow()
-        if not isinstance(fragment, pa.dataset.ParquetFileFragment):
-            for batch in fragment.to_batches(
+        schema = pa.schema([self._schema.field(column) for column in self._columns])
+        keys = _partition_keys(fragment)
+        stored = [column for column in self._columns if column not in keys]
+        for batch in self._batches(fragment, stored, most):
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            columns |= {key: pa.repeat(value, len(batch)) for key, value in keys.items()}
+            yield pa.table({name: columns[name] for name in self._columns}).cast(schema)
+
+    def _batches(self, fragment: Any, columns: list[str], most: int) -> Iterator[Any]:
+        """Yield what a part stores. Nothing is read far ahead of whoever uses it.
+
+        A dataset's own scanner decodes row groups of Parquet, which may be huge, whole, and
+        parses CSV to the end however slowly the rows are taken: both files are read here.
+        """
+        pa = _pyarrow()
+        form = getattr(fragment, "format", None)
+        if isinstance(form, pa.dataset.ParquetFileFormat):
+            with fragment.open() as file:
+                reader = pa.parquet.ParquetFile(
+                    file, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
+                )
+                groups = [group.id for group in fragment.row_groups]
+                yield from reader.iter_batches(most, groups, columns, use_threads=False)
+        elif isinstance(form, pa.dataset.CsvFileFormat):
+            options = form.default_fragment_scan_options
+            convert = copy(options.convert_options)
+            convert.include_columns, convert.column_types = columns, self._schema
+            with fragment.filesystem.open_input_stream(fragment.path) as file:
+                yield from pa.csv.open_csv(file, options.read_options, form.parse_options, convert)
+        else:
+            yield from fragment.to_batches(
                 schema=self._schema,
-                columns=self._columns,
+                columns=columns,
                 batch_size=most,
                 batch_readahead=1,
                 fragment_readahead=1,
                 use_threads=False,
-            ):
-                yield pa.Table.from_batches([batch])
-            return
-        # A fragment decodes row groups, which may be huge, whole; the file goes batch by batch.
-        schema = pa.schema([self._schema.field(column) for column in self._columns])
-        keys = _partition_keys(fragment)
-        with fragment.open() as file:
-            reader = pa.parquet.ParquetFile(
-                file, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
             )
-            for batch in reader.iter_batches(
-                batch_size=most,
-                row_groups=[group.id for group in fragment.row_groups],
-                columns=[column for column in self._columns if column not in keys],
-                use_threads=False,
-            ):
-                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-                columns |= {key: pa.repeat(value, len(batch)) for key, value in keys.items()}
-                yield pa.table({name: columns[name] for name in self._columns}).cast(schema)
 
     def _features(self, table: Any) -> Array:
         columns = [table[name] for name in self.feature_names]
