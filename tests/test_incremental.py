@@ -325,12 +325,10 @@ def test_weights_that_will_not_do_leave_the_model_alone(sample_weight):
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["array", "blocks"])
 def test_a_portion_that_weighs_nothing_says_so(elsewhere):
     model = _running("binary", slice(0, 100))
-    portion = X[:2], np.array([0, 1]), np.zeros(2)
+    y, weight = np.array([0, 1]), np.zeros(2)
+    args = ([(X[:2], y, weight)],) if elsewhere else (X[:2], y, None, weight)
     with Unchanged(model), pytest.raises(ValueError, match="All sample weights are zero"):
-        if elsewhere:
-            model.partial_fit([portion])
-        else:
-            model.partial_fit(*portion[:2], sample_weight=portion[2])
+        model.partial_fit(*args)
 
 
 def test_a_bad_first_portion_can_be_given_again():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -99,7 +100,7 @@ def _files(write, suffix):
         frame, *names = _frame(X, y, weight)
         (folder / "rows").mkdir()
         cuts = [0, 200, 201, 350, N]
-        for number, (start, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
+        for number, (start, stop) in enumerate(pairwise(cuts)):
             write(frame[start:stop], folder / "rows" / f"part-{number}{suffix}")
         return str(folder / "rows"), *names
 
@@ -713,7 +714,7 @@ def test_classes_of_two_kinds(monkeypatch, dtype, size):
     monkeypatch.setattr(_streams, "MAX_CHUNK_ROWS", 100_000 if size == N // 2 else CHUNK)
     blocks = _cut(X, TARGETS["binary"], None, size)
     blocks[-1] = blocks[-1][0], TARGETS["text"][-len(blocks[-1][1]) :].astype(dtype)
-    with pytest.raises(ValueError, match="number.*text|text.*number"):
+    with pytest.raises(ValueError, match=r"number.*text|text.*number"):
         _model().fit(blocks)
 
 
@@ -808,9 +809,9 @@ def test_blocks_of_data_frames_with_other_columns():
     model = _model().fit(blocks)
     assert list(model.feature_names_in_) == NAMES
     moved = [(x[["c", "a", "b"]], y) for x, y in blocks]
-    with pytest.raises(ValueError, match="feature names|columns"):
+    with pytest.raises(ValueError, match=r"feature names|columns"):
         model.predict(moved)
-    with pytest.raises(ValueError, match="feature names|columns"):
+    with pytest.raises(ValueError, match=r"feature names|columns"):
         model.score(moved)
 
 

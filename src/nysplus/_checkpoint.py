@@ -11,7 +11,6 @@ import json
 import os
 import time
 import warnings
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -171,10 +170,10 @@ class FileJournal(Journal):
         """Write to a temporary name and move that into place."""
         position, arrays = running
         header = {**self._header, "position": position, "finished": len(self._finished)}
-        content: dict[str, Any] = {"header": np.array(json.dumps(header))}
-        content |= {f"generator.{name}": array for name, array in self._generator.items()}
+        content: dict[str, Any] = {f"generator.{name}": a for name, a in self._generator.items()}
         for number, recorded in enumerate([*self._finished, arrays]):
             content |= {f"{number}.{name}": array for name, array in recorded.items()}
+        content["header"] = np.array(json.dumps({**header, "content": sorted(content)}))
         try:
             with open(self._unfinished, "wb") as file:
                 np.savez(file, **content)
@@ -193,28 +192,38 @@ class FileJournal(Journal):
 
     def _read(self) -> None:
         try:
-            with np.load(self._path, allow_pickle=False) as file:
-                header = json.loads(str(file["header"]))
-                content = {name: file[name] for name in file.files if name != "header"}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            header, recorded, generator = _records_in(self._path)
+        except Exception as error:  # whatever a file that is no record makes of its readers
             raise ValueError(
                 f"{self._path} is no checkpoint of a fit, or a damaged one ({error}). Delete it to "
                 "start anew, or pass another path."
             ) from error
-        differing = sorted(
-            name for name, value in self._header.items() if header.get(name) != value
-        )
+        differing = [name for name, value in self._header.items() if header.get(name) != value]
         if differing:
             raise ValueError(
-                f"The checkpoint {self._path} was written by another fit: {', '.join(differing)} "
-                "differ. Delete it to start anew, pass another path, or restore what differs."
+                f"The checkpoint {self._path} was written by another fit: "
+                f"{', '.join(sorted(differing))} differ. Delete it to start anew, pass another "
+                "path, or restore what differs."
             )
-        recorded: list[Arrays] = [{} for _ in range(header["finished"] + 1)]
-        for name, array in content.items():
-            number, _, part = name.partition(".")
-            (self._generator if number == "generator" else recorded[int(number)])[part] = array
+        self._generator = generator
         *self._finished, running = recorded
         self._running = header["position"], running
+
+
+def _records_in(path: Path) -> tuple[dict[str, Any], list[Arrays], Arrays]:
+    """Return header, sums and state of the generator of a file, or raise anything."""
+    # opened here because numpy leaves a file open that is no archive
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        header = dict(json.loads(str(archive["header"])))
+        content = {name: archive[name] for name in archive.files if name != "header"}
+    if sorted(content) != header["content"]:
+        raise ValueError("parts are missing")
+    generator: Arrays = {}
+    recorded: list[Arrays] = [{} for _ in range(header["finished"] + 1)]
+    for name, array in content.items():
+        number, _, part = name.partition(".")
+        (generator if number == "generator" else recorded[int(number)])[part] = array
+    return header, recorded, generator
 
 
 def _arrays_of(total: Any) -> Arrays:

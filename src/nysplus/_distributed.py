@@ -18,13 +18,24 @@ from sklearn import config_context, get_config
 from nysplus._blocks import Block, Work
 from nysplus._checkpoint import Step
 from nysplus._progress import Advance, Progress
-from nysplus._sources import BlockRows, Chunk, Source, as_chunk, join_chunks
+from nysplus._sources import (
+    BlockRows,
+    Chunk,
+    Source,
+    as_chunk,
+    block_names,
+    check_traits,
+    join_chunks,
+    traits,
+)
 from nysplus._streams import Coding, SurveyedBlocks
 from nysplus._survey import Kind, Survey
 
 # Of a worker's memory for each of its threads, the share that blocks may take; the rest is for
 # partitions and sums.
 WORKER_SHARE = 8
+# How often a pass is begun if all workers that know what to do are lost.
+ATTEMPTS = 3
 # Targets that the client looks at before a fit.
 SHOWN_ROWS = 1000
 
@@ -90,7 +101,7 @@ def _partitions(X: Any, y: Any, sample_weight: Any, names: Names) -> list[Any]:
         X = X.rechunk({1: X.shape[1]})
         columns = [X, _beside(X, "y", y), _beside(X, "sample_weight", sample_weight)]
     else:
-        columns = [X[list(names)], _column(X, y), _column(X, sample_weight)]
+        columns = [X[list(names)], _column(X, "y", y), _column(X, "sample_weight", sample_weight)]
     rows = [None if column is None else _pieces(column) for column in columns]
     counts = {len(pieces) for pieces in rows if pieces is not None}
     if len(counts) > 1:
@@ -108,6 +119,8 @@ def _beside(X: Any, what: str, values: Any) -> Any:
     """Return what stands beside the rows of an array, in the same chunks."""
     if values is None:
         return None
+    if isinstance(values, str):
+        raise ValueError(f"{what}={values!r} names a column, and only data frames have names.")
     import dask.array as da
 
     if not is_dask(values):
@@ -120,11 +133,16 @@ def _beside(X: Any, what: str, values: Any) -> Any:
         raise ValueError(
             f"X has {X.shape[0]} rows, {what} has {values.shape[0]}. Pass one entry for each row."
         )
-    return values.rechunk({0: X.chunks[0]})
+    return values.rechunk((X.chunks[0], *((width,) for width in values.shape[1:])))
 
 
-def _column(X: Any, values: Any) -> Any:
+def _column(X: Any, what: str, values: Any) -> Any:
     """Return a column that is named, or given as a series."""
+    if values is not None and not isinstance(values, (str, list)) and not is_dask(values):
+        raise ValueError(
+            f"{what} is a {type(values).__name__} beside a Dask data frame, of which nobody knows "
+            "how many rows each partition has. Pass the name of a column, or a Dask series."
+        )
     return X[values] if isinstance(values, (str, list)) else values
 
 
@@ -162,19 +180,22 @@ class DaskRows:
     def __init__(self, client: Any, parts: list[Any], names: Names) -> None:
         self.client = client
         self.parts = parts
-        self.feature_names = names
+        self.feature_names: Names = names
         first = self._begun([self._leaf(_described, 0)], [0])[0].result()
-        self.n_features, self.dtype, self._first_targets = first
-        self.has_targets = self._first_targets is not None
+        self.n_features, self.dtype = first.n_features, first.dtype
+        self.feature_names = names or first.names
+        self.has_targets = first.targets is not None
+        self._first = first
 
     def first_targets(self, n: int) -> Any:
         """Return the targets of the first rows, `SHOWN_ROWS` at most."""
-        return self._first_targets[:n]
+        return self._first.targets[:n]
 
     def survey(self, kind: Kind | None, progress: Progress) -> Survey:
         """Look at all rows once, where they are."""
         progress.passes += 1
-        leaves = [self._leaf(_surveyed, number, kind) for number in range(len(self.parts))]
+        first = self._first.traits
+        leaves = [self._leaf(_surveyed, number, kind, first) for number in range(len(self.parts))]
         with progress.stage("survey", None, None) as advance:
             found: Survey = self._added(leaves, [0] * len(leaves), advance)
             advance(found.n_rows)
@@ -182,14 +203,23 @@ class DaskRows:
 
     def total(self, job: Job[Part], sizes: list[int], advance: Advance) -> Part:
         """Return the sum of what a job gives of all partitions."""
-        shared = self.client.scatter(job, broadcast=True)
+        from distributed.client import CancelledError
+
         starts = np.cumsum([0, *sizes])
-        leaves = [
-            self._leaf(_summed, number, shared, int(starts[number]))
-            for number in range(len(self.parts))
-        ]
-        total: Part = self._added(leaves, sizes, advance)
-        return total
+        for attempt in range(ATTEMPTS):
+            shared = self.client.scatter(job, broadcast=True)
+            leaves = [
+                self._leaf(_summed, number, shared, int(starts[number]))
+                for number in range(len(self.parts))
+            ]
+            try:
+                total: Part = self._added(leaves, sizes, advance)
+                return total
+            except CancelledError:
+                # all workers that had the job are gone
+                if attempt == ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     def taken(self, rows: npt.NDArray[np.intp], sizes: list[int]) -> Chunk:
         """Return the rows with the given numbers, in that order; nothing else moves."""
@@ -286,7 +316,7 @@ class DaskBlocks(SurveyedBlocks):
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
         job = Job(work, self.coding, get_config()["working_memory"])
-        with self.progress.stage(stage, self.n_rows, len(self._sizes)) as advance:
+        with self.progress.stage(stage, self.n_rows, None) as advance:
             step.add(self.rows.total(job, self._sizes, advance), self.n_rows)
 
     def gather(self, rows: npt.NDArray[np.intp]) -> Block:
@@ -302,14 +332,29 @@ def _chunk(raw: Any, number: int, names: Names) -> Chunk:
     return as_chunk(raw, f"partition {number}", names)
 
 
-def _described(raw: Any, number: int, names: Names) -> tuple[int, np.dtype[Any], Any]:
-    """Return width and type of a partition, and the targets of its first rows."""
-    chunk = _chunk(raw, number, names)
-    return chunk.X.shape[1], chunk.X.dtype, None if chunk.y is None else chunk.y[:SHOWN_ROWS]
+@dataclass(frozen=True)
+class _Description:
+    """Width and type of a partition, the targets of its first rows, names of columns, traits."""
+
+    n_features: int
+    dtype: np.dtype[Any]
+    targets: Any
+    names: Names
+    traits: tuple[str, ...]
 
 
-def _surveyed(raw: Any, number: int, names: Names, kind: Kind | None) -> Survey:
+def _described(raw: Any, number: int, names: Names) -> _Description:
     chunk = _chunk(raw, number, names)
+    shown = None if chunk.y is None else chunk.y[:SHOWN_ROWS]
+    found = block_names(raw)
+    return _Description(chunk.X.shape[1], chunk.X.dtype, shown, found, traits(chunk, found))
+
+
+def _surveyed(
+    raw: Any, number: int, names: Names, kind: Kind | None, first: tuple[str, ...]
+) -> Survey:
+    chunk = _chunk(raw, number, names)
+    check_traits(chunk, block_names(raw), first)
     return Survey.of(chunk.X, chunk.y, chunk.sample_weight, kind)
 
 

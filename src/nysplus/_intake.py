@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from types import CodeType, FunctionType
 from typing import Any
 
 import joblib
@@ -12,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import type_of_target
 
-from nysplus._blocks import Blocks, RowBlocks, float_dtype
+from nysplus._blocks import Blocks, RowBlocks, float_dtype, working_bytes
 from nysplus._checkpoint import Journal
 from nysplus._distributed import DaskBlocks, DaskRows, is_dask, lazily, open_dask
 from nysplus._progress import Progress
@@ -203,6 +205,8 @@ def _surveyed(
         seen = survey_source(source, wanted.kind, progress)
     else:
         seen = source.survey(wanted.kind, progress)
+    if seen.n_rows == 0:
+        raise ValueError("X has no rows. Pass at least one.")
     code = wanted.code
     if wanted.kind is not None:
         code = code or seen.code(wanted.kind)
@@ -224,7 +228,10 @@ def predicted(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
     """Return ``function(rows)`` of all rows; lazily for Dask, chunk by chunk from elsewhere."""
     if is_dask(X):
         names = getattr(estimator, "feature_names_in_", None)
-        return lazily(X, partial(_on_worker, estimator, function), estimator.n_features_in_, names)
+        sent = copy(estimator)
+        sent.__dict__.pop("_running", None)  # sums stay at home
+        work = partial(_on_worker, sent, function.__name__)
+        return lazily(X, work, estimator.n_features_in_, names)
     source = _opened(estimator, X, None, None, reset=False)
     if source is None:
         return function(check_rows(estimator, X, reset=False))
@@ -232,8 +239,9 @@ def predicted(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
     return np.concatenate([function(chunk.X) for chunk in read(source)])
 
 
-def _on_worker(estimator: Any, function: Callable[[Any], Any], X: Any) -> Any:
-    return function(check_rows(estimator, X, reset=False))
+def _on_worker(estimator: Any, name: str, X: Any) -> Any:
+    """Return what a method makes of a partition, which may have no rows."""
+    return getattr(estimator, name)(check_rows(estimator, X, reset=False, ensure_min_samples=0))
 
 
 def is_elsewhere(X: Any) -> bool:
@@ -242,16 +250,22 @@ def is_elsewhere(X: Any) -> bool:
 
 
 def _hash(value: Any) -> str:
-    try:
-        digest: str = joblib.hash(value)
-        return digest
-    except Exception:  # what cannot be pickled, a lambda say, is known by its name only
-        return str(getattr(value, "__qualname__", type(value).__qualname__))
+    if isinstance(value, FunctionType):  # by what it does: some have no name to be found by
+        code = value.__code__
+        constants = [part for part in code.co_consts if not isinstance(part, CodeType)]
+        enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
+        value = value.__qualname__, code.co_code, constants, value.__defaults__, enclosed
+    digest: str = joblib.hash(value)
+    return digest
 
 
 def identity(estimator: Any, blocks: RowBlocks) -> dict[str, str]:
-    """Return hashes by which a fit is told from another: of its parameters and of its rows."""
+    """Return hashes by which a fit is told from another: of its parameters and of its rows.
+
+    How many rows are read at once, and summed up before others, follows the working memory.
+    """
     parameters = estimator.get_params(deep=False)
     parameters.pop("verbose")
     known = {name: _hash(value) for name, value in parameters.items()}
+    known["working_memory"] = str(working_bytes())
     return {"estimator": type(estimator).__name__, **known, "the rows": blocks.fingerprint()}

@@ -76,15 +76,21 @@ class NormalEquations:
         """Bytes of temporaries that a row of a pass needs: X twice and K."""
         return 8 * (2 * self.blocks.n_features + self.feature_map.n_landmarks)
 
-    def kernel_values(self, block: Block) -> Float:
-        """Return K of a block, from memory if it is kept there."""
-        if self._kept is None:
-            return self._columns(block.X)
-        assert isinstance(block.rows, slice)
-        K = self._kept.get(block.rows.start)
-        if K is None:
-            K = self._kept[block.rows.start] = self._columns(block.X)
-        return K
+    @property
+    def kernel_values(self) -> Callable[[Block], Float]:
+        """``block ↦ K``, from memory if it is kept there; knows no more than it needs to."""
+        columns, kept = self._columns, self._kept
+        if kept is None:
+            return lambda block: columns(block.X)
+
+        def looked_up(block: Block) -> Float:
+            assert isinstance(block.rows, slice)
+            K = kept.get(block.rows.start)
+            if K is None:
+                K = kept[block.rows.start] = columns(block.X)
+            return K
+
+        return looked_up
 
     def reweighted(self, blocks: Blocks) -> NormalEquations:
         """Return the equations of the same rows with other weights."""
@@ -102,13 +108,13 @@ class NormalEquations:
         Sets the mean of the features to the precision of this pass.
         """
         A = self.feature_map.collapse(W).astype(self.dtype)
-        b = self.intercept(W)
+        b, kernel_values, dtype = self.intercept(W), self.kernel_values, self.dtype
 
         def part(block: Block) -> Float:
-            K, weight = self.kernel_values(block), block.weight[:, None]
+            K, weight = kernel_values(block), block.weight[:, None]
             left = block.Y - (K @ A).astype(np.float64) - b
             weighted = np.hstack([left * weight, weight])
-            sums = (weighted.T.astype(self.dtype) @ K).T
+            sums = (weighted.T.astype(dtype) @ K).T
             squares = np.append((left**2 * weight).sum(axis=0), 0.0)
             return np.vstack([sums, weighted.sum(axis=0), squares])
 
@@ -124,12 +130,12 @@ class NormalEquations:
     def product(self, P: Float) -> Float:
         """Return ``Φ_cᵀ D Φ_c P``."""
         A = self.feature_map.collapse(P).astype(self.dtype)
-        centre = self.feature_mean @ P
+        centre, kernel_values, dtype = self.feature_mean @ P, self.kernel_values, self.dtype
 
         def part(block: Block) -> Float:
-            K = self.kernel_values(block)
+            K = kernel_values(block)
             weighted = ((K @ A).astype(np.float64) - centre) * block.weight[:, None]
-            return np.vstack([(weighted.T.astype(self.dtype) @ K).T, weighted.sum(axis=0)])
+            return np.vstack([(weighted.T.astype(dtype) @ K).T, weighted.sum(axis=0)])
 
         sums = self._fold(part, (len(A) + 1, P.shape[1]), "conjugate gradients")
         return self.feature_map.transposed(sums[:-1]) - np.outer(self.feature_mean, sums[-1])

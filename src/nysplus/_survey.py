@@ -5,12 +5,14 @@ Surveys add, like moments: over the chunks of a file and over the partitions of 
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import joblib
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from nysplus._blocks import Spread
 from nysplus._targets import ClassCode, Code, Float, LabelCode, ValueCode
@@ -27,17 +29,24 @@ class Piece:
     n_rows : int
     weighing : ndarray of uint8 or None
         A bit for every row; None where all rows weigh something.
+    checksum : int
+        Of everything that belongs to the rows.
     """
 
     n_rows: int
     weighing: npt.NDArray[np.uint8] | None
+    checksum: int
 
     @classmethod
-    def of(cls, n_rows: int, sample_weight: Float | None) -> Piece:
-        """Return the piece of rows with the given weights."""
+    def of(cls, X: Any, y: Any, sample_weight: Float | None) -> Piece:
+        """Return the piece of some rows."""
+        stored = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+        checksum = 0
+        for array in (*stored, y, sample_weight):
+            checksum = zlib.crc32(_bytes_of(array), checksum)
         if sample_weight is None or (sample_weight > 0).all():
-            return cls(n_rows, None)
-        return cls(n_rows, np.packbits(sample_weight > 0))
+            return cls(X.shape[0], None, checksum)
+        return cls(X.shape[0], np.packbits(sample_weight > 0), checksum)
 
     def candidates(self) -> npt.NDArray[np.intp]:
         """Return the numbers of the rows that weigh anything."""
@@ -99,7 +108,7 @@ class Survey:
             masses=np.zeros(0),
             values=Spread.zero((0,)),
             y_shape=None,
-            pieces=[Piece.of(X.shape[0], sample_weight)],
+            pieces=[Piece.of(X, y, sample_weight)],
         )
         if kind is not None:
             survey._look_at(y, weight, kind)
@@ -188,9 +197,17 @@ class Survey:
 
     def digest(self) -> str:
         """Return a hash of what was seen."""
-        seen = self.n_rows, self.n_features, self.cells, self.values
-        digest: str = joblib.hash((seen, self.classes.tolist(), self.masses))
+        digest: str = joblib.hash([(piece.n_rows, piece.checksum) for piece in self.pieces])
         return digest
+
+
+def _bytes_of(array: Any) -> Any:
+    """Return what a checksum is taken of, without a copy where rows or columns are in order."""
+    if array is None:
+        return b""
+    if array.dtype.kind == "O":
+        return repr(array.tolist()).encode()
+    return array.T.data if array.flags.f_contiguous else np.ascontiguousarray(array).data
 
 
 def _check_labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:

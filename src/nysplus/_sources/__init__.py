@@ -14,7 +14,14 @@ from typing import Any, Literal
 import numpy as np
 
 from nysplus._sources.base import Chunk, Source, check_chunk, join_chunks, mapping_of
-from nysplus._sources.blocks import BlockRows, as_chunk, gives_blocks
+from nysplus._sources.blocks import (
+    BlockRows,
+    as_chunk,
+    block_names,
+    check_traits,
+    gives_blocks,
+    traits,
+)
 from nysplus._sources.libsvm import LibsvmRows
 from nysplus._sources.memory_maps import MemmapRows
 from nysplus._sources.tables import TableRows, open_dataset
@@ -27,10 +34,13 @@ __all__ = [
     "Source",
     "TableRows",
     "as_chunk",
+    "block_names",
     "check_chunk",
+    "check_traits",
     "is_source",
     "join_chunks",
     "open_source",
+    "traits",
 ]
 
 FORMATS = {

@@ -49,7 +49,7 @@ class BlockRows(Source):
         check_chunk(first, self.feature_names)
         self.n_features, self.dtype = first.X.shape[1], first.X.dtype
         self.sparse, self.has_targets = sp.issparse(first.X), first.y is not None
-        self._traits, self._first_digest = _traits(first, found), _digest(first)
+        self._traits, self._first_digest = traits(first, found), _digest(first)
 
     def _read(self) -> Iterator[tuple[Chunk, tuple[str, ...] | None]]:
         """Yield each block that has rows, with the names of its columns."""
@@ -60,12 +60,7 @@ class BlockRows(Source):
 
     def _parts(self, most: int) -> Iterator[Chunk]:
         for number, (chunk, names) in enumerate(self._read()):
-            for got, expected in zip(_traits(chunk, names), self._traits, strict=True):
-                if got != expected:
-                    raise ValueError(
-                        f"{chunk.name} has {got}, the first one has {expected}. Give all blocks "
-                        "the same columns, and all of them y and sample_weight, or none."
-                    )
+            check_traits(chunk, names, self._traits)
             if number == 0 and _digest(chunk) != self._first_digest:
                 raise ValueError(
                     f"{chunk.name} is not what it was before. Every pass must start anew and give "
@@ -103,9 +98,15 @@ def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
         weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{name} does not turn into numbers: {error}") from error
+    return Chunk(rows, y, weight, 0, name, 0), block_names(X)
+
+
+def block_names(block: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a block, or of its X; None where they are no text."""
+    X = block[0] if isinstance(block, (tuple, list)) else block
     names = tuple(getattr(X, "columns", ()))
     named = len(names) > 0 and all(isinstance(column, str) for column in names)
-    return Chunk(rows, y, weight, 0, name, 0), names if named else None
+    return names if named else None
 
 
 def _n_axes(values: Any) -> int:
@@ -115,7 +116,17 @@ def _n_axes(values: Any) -> int:
         return 0
 
 
-def _traits(chunk: Chunk, names: tuple[str, ...] | None) -> tuple[str, ...]:
+def check_traits(chunk: Chunk, names: tuple[str, ...] | None, first: tuple[str, ...]) -> None:
+    """Raise unless a block has in common with the first one what it must."""
+    for got, expected in zip(traits(chunk, names), first, strict=True):
+        if got != expected:
+            raise ValueError(
+                f"{chunk.name} has {got}, the first one has {expected}. Give all blocks the same "
+                "columns, and all of them y and sample_weight, or none."
+            )
+
+
+def traits(chunk: Chunk, names: tuple[str, ...] | None) -> tuple[str, ...]:
     """Say in words what all blocks must have in common."""
     axes = "" if chunk.y is None else ", ".join(["rows", *map(str, chunk.y.shape[1:])])
     return (
