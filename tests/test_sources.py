@@ -951,7 +951,7 @@ def test_one_block_becomes_a_chunk(data):
     np.testing.assert_array_equal(chunk.y, y)
     assert (chunk.name, chunk.n_rows) == ("partition 3", N)
     assert as_chunk((X[:0], y[:0]), "partition 4").n_rows == 0
-    with pytest.raises(ValueError, match=r"row 1 \(row 1 of partition 5; .*column 'b'"):
+    with pytest.raises(ValueError, match=r"NaN in row 1 of partition 5; .*column 'b'"):
         as_chunk([[1.0, 2.0], [3.0, np.nan]], "partition 5", ["a", "b"])
 
 

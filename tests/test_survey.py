@@ -154,15 +154,34 @@ def test_rounding_does_not_choose_rows():
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_pieces_know_who_weighs(n_rows, share):
     weight = (np.random.RandomState(n_rows).rand(n_rows) < share) * 0.5
-    piece = Piece.of(np.zeros((n_rows, 1)), None, weight)
+    piece = Piece.of(X[:n_rows], None, weight)
     np.testing.assert_array_equal(piece.candidates(), np.flatnonzero(weight))
     assert piece.n_candidates == np.count_nonzero(weight)
-    assert Piece.of(np.zeros((n_rows, 1)), None, None).n_candidates == n_rows
+    assert Piece.of(X[:n_rows], None, None).n_candidates == n_rows
 
 
 def test_pieces_take_a_bit_for_a_row_at_most():
-    assert Piece.of(np.zeros((N, 1)), None, np.ones(N)).weighing is None
-    assert Piece.of(np.zeros((80_000, 1)), None, np.arange(80_000) % 2.0).weighing.nbytes == 10_000
+    assert Piece.of(X, CLASSES, np.ones(N)).weighing is None
+    many = np.arange(80_000) % 2.0
+    assert Piece.of(many[:, None], None, many).weighing.nbytes == 10_000
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.asfortranarray, sp.csr_matrix])
+@pytest.mark.parametrize(
+    "y", [CLASSES, LABELS, VALUES, CLASSES.astype(str), CLASSES.astype(str).astype(object)]
+)
+def test_pieces_tell_rows_apart(convert, y):
+    def check(X=X, y=y, weight=WEIGHT):
+        return Piece.of(convert(X), y, weight).checksum
+
+    swapped = np.r_[1, 0, 2:N]
+    assert check() == check(X.copy(), y.copy(), WEIGHT.copy())
+    assert check() != check(X[swapped])
+    assert check() != check(X * (1 + 1e-15))
+    assert check() != check(y=y[np.argsort(CLASSES)])
+    assert check() != check(weight=WEIGHT[::-1])
+    assert check() != check(weight=None)
+    assert check(X[::2], y[::2], None) == check(X[::2].copy(), y[::2].copy(), None)
 
 
 # ---- Survey -------------------------------------------------------------------------------------
@@ -285,12 +304,12 @@ def test_targets_are_spread_as_their_classes_weigh():
 def test_digests_tell_rows_apart():
     digest = _summed(1, CLASSES, WEIGHT, "classes").digest()
     assert _summed(1, CLASSES, WEIGHT, "classes").digest() == digest
-    other = X.copy()
-    other[50, 2] += 1e-6
-    assert _summed(1, CLASSES, WEIGHT, "classes", other).digest() != digest
-    assert _summed(1, CLASSES, None, "classes").digest() != digest
-    assert _summed(1, np.roll(CLASSES, 1) % 4, WEIGHT, "classes").digest() != digest
-    assert joblib.hash(_summed(1, VALUES, None, "values").digest()) != joblib.hash(digest)
+    for rows, y, weight in (
+        (X[np.r_[0:50, 51, 50, 52:N]], CLASSES, WEIGHT),
+        (X, np.roll(CLASSES, 1), WEIGHT),
+        (X, CLASSES, None),
+    ):
+        assert _summed(1, y, weight, "classes", rows).digest() != digest
 
 
 def test_surveys_travel():

@@ -249,14 +249,17 @@ def is_elsewhere(X: Any) -> bool:
     return is_dask(X) or is_source(X)
 
 
-def _hash(value: Any) -> str:
-    if isinstance(value, FunctionType):  # by what it does: some have no name to be found by
-        code = value.__code__
-        constants = [part for part in code.co_consts if not isinstance(part, CodeType)]
-        enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
-        value = value.__qualname__, code.co_code, constants, value.__defaults__, enclosed
-    digest: str = joblib.hash(value)
-    return digest
+def _told_by(value: Any) -> Any:
+    """Return what a parameter is told from others by: functions have no names to be found by."""
+    if isinstance(value, CodeType):
+        return value.co_code, value.co_names, [_told_by(part) for part in value.co_consts]
+    if isinstance(value, FunctionType):
+        enclosed = [_told_by(cell.cell_contents) for cell in value.__closure__ or ()]
+        return value.__qualname__, _told_by(value.__code__), value.__defaults__, enclosed
+    if hasattr(value, "get_params"):
+        own = {name: _told_by(part) for name, part in value.get_params(deep=False).items()}
+        return type(value).__qualname__, own
+    return value
 
 
 def identity(estimator: Any, blocks: RowBlocks) -> dict[str, str]:
@@ -266,6 +269,6 @@ def identity(estimator: Any, blocks: RowBlocks) -> dict[str, str]:
     """
     parameters = estimator.get_params(deep=False)
     parameters.pop("verbose")
-    known = {name: _hash(value) for name, value in parameters.items()}
+    known = {name: joblib.hash(_told_by(value)) for name, value in parameters.items()}
     known["working_memory"] = str(working_bytes())
     return {"estimator": type(estimator).__name__, **known, "the rows": blocks.fingerprint()}

@@ -30,7 +30,7 @@ class Chunk:
     sample_weight : ndarray of shape (b,), or None
         float64.
     start : int
-        Number of the first row among all rows of the source.
+        Number of the first row among all rows of the source; negative where nobody knows.
     name : str
         Where the rows are from: a file, or "block 3".
     first : int
@@ -216,9 +216,11 @@ def check_chunk(
             row, column, value = found
             number = row if rows is None else int(rows[row])
             label = column if feature_names is None else repr(feature_names[column])
+            place = f"row {chunk.first + number} of {chunk.name}; counted from 0"
+            if chunk.start >= 0:
+                place = f"row {chunk.start + number} ({place})"
             raise ValueError(
-                f"{what} contains {value} in row {chunk.start + number} (row "
-                f"{chunk.first + number} of {chunk.name}; counted from 0)"
+                f"{what} contains {value} in {place}"
                 f"{f', column {label}' if what == 'X' else ''}. Remove such rows, or replace such "
                 "values, beforehand."
             )

@@ -76,8 +76,11 @@ class BlockRows(Source):
 
 
 def as_chunk(block: Any, name: str, feature_names: Sequence[str] | None = None) -> Chunk:
-    """Return a block as :class:`BlockRows` takes it as a checked chunk, which may have no rows."""
-    return check_chunk(_converted(block, name)[0], feature_names)
+    """Return a block as :class:`BlockRows` takes it as a checked chunk, which may have no rows.
+
+    Where it stands among others is not known.
+    """
+    return check_chunk(replace(_converted(block, name)[0], start=-1), feature_names)
 
 
 def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
