@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs exactness clean
+.PHONY: help demo test lint bench large docs exactness clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,6 +43,12 @@ bench: $(READY)  ## speed against the peers, an hour; writes docs/benchmarks.md 
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/benchmark_page.py
+
+large: $(READY)  ## rows larger than memory, and a cluster: half an hour; writes docs/too_big.md (needs NYSPLUS_DATA)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python benchmarks/out_of_core.py --covtype
+	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/too_big_page.py
 
 docs: $(READY)  ## the web pages: not written yet
 	@echo "There are no web pages yet; read docs/*.md and the docstrings."

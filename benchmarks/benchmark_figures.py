@@ -65,7 +65,7 @@ MODEL_SIZE = Axis("model_bytes", 2.0**10, "model size (kB)")
 
 def accuracy_figure(runs: Runs, axis: Axis) -> Figure:
     """Draw accuracy against time or size, one panel a dataset."""
-    figure, axes = _panels(len(runs.datasets), height=4.3)
+    figure, axes = panels(len(runs.datasets), height=4.3)
     for ax, dataset in zip(axes, runs.datasets, strict=True):
         labels, bars = [], []
         for look in LOOKS:
@@ -75,11 +75,11 @@ def accuracy_figure(runs: Runs, axis: Axis) -> Figure:
                 labels.append((look.label, look.color, points))
                 bars += own_bars
         _accuracy_axis(ax)
-        _log_ticks(ax.xaxis)
+        log_ticks(ax.xaxis)
         ax.set_xlabel(axis.label, fontsize=12)
         ax.set_ylabel("test accuracy (%)", fontsize=12)
         ax.set_title(dataset_title(dataset), fontsize=13, fontweight="bold")
-        _finish(ax)
+        finish(ax)
         place_labels(ax, labels, bars)
     return figure
 
@@ -130,7 +130,7 @@ def _accuracy_axis(ax: Any) -> None:
 
 def growth_figure(rows: Sequence[Growth]) -> Figure:
     """Draw fit time against rows and against landmarks, with fitted exponents."""
-    figure, axes = _panels(2, height=4.6)
+    figure, axes = panels(2, height=4.6)
     looks = {"float32": (VERMILLION, "o", "-"), "float64": (BLUE, "^", (0, (4, 2)))}
     for ax, against in zip(axes, ("N", "n"), strict=True):
         own = [row for row in rows if row.against == against]
@@ -141,10 +141,10 @@ def growth_figure(rows: Sequence[Growth]) -> Figure:
                     times[row.rows if against == "N" else row.n].append(row.fit_seconds)
             if len(times) > 1:
                 label = f"{dtype} rows: time ∝ ${against}^{{{exponent(times):.2f}}}$"
-                _times_curve(ax, times, label, color, marker, dashes)
+                times_curve(ax, times, label, color, marker, dashes)
         ax.set_yscale("log")
-        _log_ticks(ax.xaxis)
-        _log_ticks(ax.yaxis)
+        log_ticks(ax.xaxis)
+        log_ticks(ax.yaxis)
         if against == "n":  # doublings, which decades would not show
             ax.xaxis.set_major_locator(FixedLocator(sorted({row.n for row in own})))
             ax.xaxis.set_minor_locator(NullLocator())
@@ -152,7 +152,7 @@ def growth_figure(rows: Sequence[Growth]) -> Figure:
         fixed = f"n = {own[0].n} landmarks" if against == "N" else f"N = {own[0].rows:,} rows"
         ax.set_xlabel("rows N" if against == "N" else "landmarks n", fontsize=12)
         ax.set_title(fixed, fontsize=13, fontweight="bold")
-        _finish(ax)
+        finish(ax)
         ax.legend(fontsize=12, frameon=False, loc="upper left")
     return figure
 
@@ -169,13 +169,13 @@ def exponent(times: dict[int, list[float]]) -> float:
 
 def crossover_figure(series: dict[str, dict[int, list[float]]]) -> Figure:
     """Draw seconds against landmarks, one line a solver."""
-    figure, axes = _panels(1, height=4.6)
+    figure, axes = panels(1, height=4.6)
     looks = zip((VERMILLION, BLUE, GREEN, PURPLE, ORANGE, BLACK), "o^sDvX", strict=True)
     for (label, times), (color, marker) in zip(series.items(), looks, strict=False):
-        _times_curve(axes[0], times, label, color, marker, "-")
+        times_curve(axes[0], times, label, color, marker, "-")
     axes[0].set_yscale("log")
-    _log_ticks(axes[0].xaxis)
-    _log_ticks(axes[0].yaxis)
+    log_ticks(axes[0].xaxis)
+    log_ticks(axes[0].yaxis)
     axes[0].xaxis.set_major_locator(
         FixedLocator(sorted({n for own in series.values() for n in own}))
     )
@@ -183,11 +183,11 @@ def crossover_figure(series: dict[str, dict[int, list[float]]]) -> Figure:
     axes[0].set_xlabel("landmarks n", fontsize=12)
     axes[0].set_ylabel("fit time (s)", fontsize=12)
     axes[0].legend(fontsize=11, frameon=False)
-    _finish(axes[0])
+    finish(axes[0])
     return figure
 
 
-def _times_curve(
+def times_curve(
     ax: Any, times: dict[int, list[float]], label: str, color: str, marker: str, dashes: Any
 ) -> None:
     x = sorted(times)
@@ -209,7 +209,7 @@ def _times_curve(
 # -- shared --------------------------------------------------------------------------------------
 
 
-def _panels(count: int, height: float) -> tuple[Figure, list[Any]]:
+def panels(count: int, height: float) -> tuple[Figure, list[Any]]:
     """Return an empty figure of two columns, tied to no window, and its axes."""
     columns = min(2, count)
     rows = math.ceil(count / columns)
@@ -221,7 +221,7 @@ def _panels(count: int, height: float) -> tuple[Figure, list[Any]]:
     return figure, axes[:count]
 
 
-def _log_ticks(axis: Any) -> None:
+def log_ticks(axis: Any) -> None:
     """Make an axis logarithmic with plain numbers on it: 0.1, 1, 10, or 1, 2, 5 if it is short."""
     axis.axes.set_xscale("log") if axis.axis_name == "x" else axis.axes.set_yscale("log")
     low, high = axis.get_data_interval()
@@ -232,7 +232,7 @@ def _log_ticks(axis: Any) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
-def _finish(ax: Any) -> None:
+def finish(ax: Any) -> None:
     ax.grid(color="#dddddd", linewidth=0.7)
     ax.set_axisbelow(True)
     ax.tick_params(labelsize=11)
