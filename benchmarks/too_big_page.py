@@ -495,7 +495,7 @@ def transfer_text(fits: Sequence[ClusterFit]) -> str:
     )
     return (
         f"A sum of moments has n² + n L + n + 2 L numbers, {size(first.sum_bytes)}; the largest "
-        f"message of sums is {size(largest)}, because several may travel together. Sent to every "
+        f"message of sums, of which several may travel together, is {size(largest)}. Sent to every "
         f"worker before a pass: {size(first.broadcast_bytes)}. What workers have sent, to each "
         "other and towards the client, in fits on two of them:"
     )
