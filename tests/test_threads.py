@@ -34,7 +34,7 @@ def blas_threads():
 
 def cut_into_blocks(monkeypatch, rows):
     """Make small data come in several blocks, whatever the number of threads."""
-    monkeypatch.setattr(row_slices, "__defaults__", (rows, 0))
+    monkeypatch.setattr(row_slices, "__defaults__", (rows, 0, None))
     monkeypatch.setattr("nysplus._expansion.MIN_BLOCK_ROWS", rows)
     monkeypatch.setattr("nysplus._expansion.CACHED_VALUES", 1)
 

@@ -53,7 +53,11 @@ def working_bytes() -> int:
 
 
 def row_slices(
-    n_rows: int, row_bytes: int, most: int = MAX_BLOCK_ROWS, held: int = 0
+    n_rows: int,
+    row_bytes: int,
+    most: int = MAX_BLOCK_ROWS,
+    held: int = 0,
+    threads: int | None = None,
 ) -> list[slice]:
     """Cut `n_rows` rows into slices whose temporaries fit scikit-learn's `working_memory`.
 
@@ -66,8 +70,11 @@ def row_slices(
         Rows of a slice, at most.
     held : int
         Bytes that are taken already.
+    threads : int, optional
+        How many share the memory; by default as many as a pass may use from here.
     """
-    budget = max(working_bytes() - held, working_bytes() // LEAST_SHARE) // thread_count()
+    budget = max(working_bytes() - held, working_bytes() // LEAST_SHARE)
+    budget //= threads or thread_count()
     step = max(1, min(most, budget // max(row_bytes, 1)))
     n_slices = -(-n_rows // step)
     if n_slices > 1:
@@ -262,13 +269,16 @@ class Work(Generic[Part]):
     zero: Callable[[], Part]
     row_bytes: int
 
-    def slices(self, n_rows: int, done: int = 0, held: int = 0) -> list[slice]:
+    def slices(
+        self, n_rows: int, done: int = 0, held: int = 0, threads: int | None = None
+    ) -> list[slice]:
         """Cut rows into blocks, of which `done` rows are behind; `held` bytes are taken already."""
+        threads = threads or thread_count()
         # the sum, and the addends that threads are at or that wait to be added
-        sums = (thread_count() + 2) * int(getattr(self.zero(), "nbytes", 0))
+        sums = (threads + 2) * int(getattr(self.zero(), "nbytes", 0))
         return [
             slice(max(rows.start, done), rows.stop)
-            for rows in row_slices(n_rows, self.row_bytes, held=held + sums)
+            for rows in row_slices(n_rows, self.row_bytes, held=held + sums, threads=threads)
             if rows.stop > done
         ]
 

@@ -15,7 +15,7 @@ from nysplus._progress import Progress
 from nysplus._sources import Chunk, Source, join_chunks
 from nysplus._survey import Kind, Survey
 from nysplus._targets import ClassTargets, Code, Float, Rows
-from nysplus._threads import ahead, in_threads
+from nysplus._threads import ahead, in_threads, thread_count
 
 # Rows read at once, at most; fewer where they would take this share of the working memory.
 MAX_CHUNK_ROWS = 2**16
@@ -155,11 +155,12 @@ class StreamBlocks(SurveyedBlocks):
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
         held = working_bytes() // CHUNK_SHARE * HELD_CHUNKS
-        begin = step.position
+        # asked for now: while threads share the work, each may use one only
+        begin, threads = step.position, thread_count()
 
         def pieces() -> Iterator[tuple[Chunk, slice]]:
             for chunk in read(self.source):
-                for rows in work.slices(chunk.n_rows, begin - chunk.start, held):
+                for rows in work.slices(chunk.n_rows, begin - chunk.start, held, threads):
                     yield chunk, rows
 
         def one(piece: tuple[Chunk, slice]) -> tuple[Part, int]:
