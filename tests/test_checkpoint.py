@@ -270,7 +270,7 @@ SLOW_FIT = """
 import sys, time
 import numpy as np, sklearn
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._blocks import Largest
+from nysplus._sums import Largest
 from nysplus._checkpoint import Checkpoint
 from nysplus._ridge import Moments
 

@@ -202,6 +202,7 @@ CONTAINERS = {
 }
 
 
+# Dask says so of sparse partitions, which it takes for granted are dense
 @pytest.mark.filterwarnings("ignore:.*Partitions of type.*:UserWarning")
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_every_container(anywhere, data, container):
@@ -591,6 +592,15 @@ def test_sums_stay_at_home(data):
 # ---- beside others ------------------------------------------------------------------------------
 
 
+def test_a_method_of_a_model_over_blocks(client, data):
+    """As dask-ml's ParallelPostFit uses it."""
+    X, y, _ = data
+    model = _classifier().fit(X, y)
+    found = _array(X).map_blocks(model.predict, dtype=int, drop_axis=1)
+    np.testing.assert_array_equal(found.compute(), model.predict(X))
+
+
+# dask-ml lags behind scikit-learn and Dask
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:dask_ml", "ignore::FutureWarning:dask_ml")
 def test_parallel_post_fit(client, data):
     try:

@@ -19,6 +19,7 @@ ORDER = [
     "_progress",
     "_targets",
     "_threads",
+    "_sums",
     "_checkpoint",
     "_sources",
     "_blocks",

@@ -706,6 +706,7 @@ def sparse(rng):
     return X, rng.randint(0, 3, 200).astype(float)
 
 
+# entries are set one by one, to make rows that are empty
 @pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
 class TestLibsvm:
     @pytest.mark.parametrize("suffix", [".svm", ".libsvm", ".svmlight", ".svm.gz", ".svmlight.bz2"])

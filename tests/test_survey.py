@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nysplus._blocks import Largest, Spread
+from nysplus._sums import Largest, Spread
 from nysplus._survey import Piece, Survey
 from nysplus._targets import ClassCode, LabelCode, ValueCode
 

@@ -108,11 +108,13 @@ class FileJournal(Journal):
         if not isinstance(checkpoint, Checkpoint):
             checkpoint = Checkpoint(checkpoint)
         self._path = Path(checkpoint.path)
-        self._seconds = checkpoint.seconds
+        self._seconds: Any = checkpoint.seconds
         if not self._path.parent.is_dir() or self._path.is_dir():
             raise ValueError(
                 f"checkpoint={str(self._path)!r} must name a file in a folder that exists."
             )
+        if not (isinstance(self._seconds, (int, float)) and self._seconds >= 0):
+            raise ValueError(f"seconds={self._seconds!r} must be a number of at least 0.")
         self._header: dict[str, Any] = {}
         self._generator: Arrays = {}
         self._finished: list[Arrays] = []

@@ -14,6 +14,7 @@ from nysplus._blocks import MAX_BLOCK_ROWS, working_bytes
 from nysplus._solvers import direct_bytes
 from nysplus._survey import Kind
 from nysplus._threads import thread_count
+from nysplus.landmarks import GivenLandmarks, make_selector
 
 # Rows of the larger of the two fits: beyond what selectors cluster and ridges are chosen on.
 TRIAL_ROWS = 60_000
@@ -58,17 +59,18 @@ def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> C
         Typical X and y of any number.
     """
     (n_rows, n_features), (X, y) = shape, rows
-    large = min(n_rows, _trial_rows(estimator.n_components, n_features))
+    n = _n_landmarks(estimator)
+    large = min(n_rows, _trial_rows(n, n_features))
     small = max(1, min(large, large // 2))
     take = np.arange(large) % len(y)  # few typical rows are repeated
     X, y = X[take], y[take]
-    warm = min(small, 2 * estimator.n_components + 100)
+    warm = min(small, 2 * n + 100)
     _timed(estimator, X[:warm], y[:warm])
     first, passes = _timed(estimator, X[:small], y[:small])
     second = first if small == large else _timed(estimator, X, y)[0]
     slope = max(second - first, 0.0) / max(large - small, 1)
     seconds = second + slope * (n_rows - large)
-    return Cost(seconds, _bytes(estimator.n_components, n_features, n_rows), passes)
+    return Cost(seconds, _bytes(n, n_features, n_rows), passes)
 
 
 def invented_rows(
@@ -85,6 +87,13 @@ def invented_rows(
         return X.astype(dtype), values
     values += 0.5 * rng.standard_normal(values.shape)
     return X.astype(dtype), values.argmax(axis=1)
+
+
+def _n_landmarks(estimator: Any) -> int:
+    """Return how many landmarks there will be: as many as are given, if they are."""
+    selector = make_selector(estimator.selection, labelled=True)
+    given = isinstance(selector, GivenLandmarks)
+    return int(selector.points.shape[0] if given else estimator.n_components)
 
 
 def _trial_rows(n: int, d: int) -> int:

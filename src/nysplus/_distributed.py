@@ -7,6 +7,7 @@ sees the last one only. Without a client the partitions are read one after the o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -205,21 +206,20 @@ class DaskRows:
         """Return the sum of what a job gives of all partitions."""
         from distributed.client import CancelledError
 
+        for _ in range(ATTEMPTS - 1):
+            with suppress(CancelledError):  # all workers that had the job are gone: send it again
+                return self._total(job, sizes, advance)
+        return self._total(job, sizes, advance)
+
+    def _total(self, job: Job[Part], sizes: list[int], advance: Advance) -> Part:
+        shared = self.client.scatter(job, broadcast=True)
         starts = np.cumsum([0, *sizes])
-        for attempt in range(ATTEMPTS):
-            shared = self.client.scatter(job, broadcast=True)
-            leaves = [
-                self._leaf(_summed, number, shared, int(starts[number]))
-                for number in range(len(self.parts))
-            ]
-            try:
-                total: Part = self._added(leaves, sizes, advance)
-                return total
-            except CancelledError:
-                # all workers that had the job are gone
-                if attempt == ATTEMPTS - 1:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+        leaves = [
+            self._leaf(_summed, number, shared, int(starts[number]))
+            for number in range(len(self.parts))
+        ]
+        total: Part = self._added(leaves, sizes, advance)
+        return total
 
     def taken(self, rows: npt.NDArray[np.intp], sizes: list[int]) -> Chunk:
         """Return the rows with the given numbers, in that order; nothing else moves."""
@@ -262,9 +262,9 @@ class DaskRows:
         homes = []
         for number, part in enumerate(self.parts):
             rows = part[0] if isinstance(part, tuple) else part
-            graph = graphs.get(id(rows.dask)) or dict(rows.dask)
-            graphs[id(rows.dask)] = graph
-            known = _holders(rows.key, graph, holders)
+            if id(rows.dask) not in graphs:
+                graphs[id(rows.dask)] = dict(rows.dask)
+            known = _holders(rows.key, graphs[id(rows.dask)], holders)
             homes.append(known or [threads[number * len(threads) // len(self.parts)]])
         return homes
 
@@ -365,7 +365,8 @@ def _summed(raw: Any, number: int, names: Names, job: Job[Part], start: int) -> 
     with config_context(working_memory=min(job.working_memory, _worker_memory())):
         for part in job.work.slices(chunk.n_rows):
             rows = slice(start + part.start, start + part.stop)
-            total += job.work.part(job.coding.block(chunk.take(part), rows))  # type: ignore[operator]
+            addend = job.work.part(job.coding.block(chunk.take(part), rows))
+            total += addend  # type: ignore[operator]  # moments and arrays both add
     return total
 
 
@@ -387,7 +388,7 @@ def _taken(raw: Any, number: int, names: Names, rows: npt.NDArray[np.intp]) -> C
 def _joined(first: Part, second: Part) -> Part:
     """Return the sum of two sums, which stay as they are: others may still need them."""
     total = deepcopy(first)
-    total += second  # type: ignore[operator]
+    total += second  # type: ignore[operator]  # moments and arrays both add
     return total
 
 

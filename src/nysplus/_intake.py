@@ -27,6 +27,7 @@ from nysplus._validation import (
     check_no_class_weight,
     check_rows,
     check_sample_weight,
+    check_some_weigh,
     class_factors,
     flat_labels,
 )
@@ -207,6 +208,7 @@ def _surveyed(
         seen = source.survey(wanted.kind, progress)
     if seen.n_rows == 0:
         raise ValueError("X has no rows. Pass at least one.")
+    check_some_weigh(seen.n_candidates)
     code = wanted.code
     if wanted.kind is not None:
         code = code or seen.code(wanted.kind)
@@ -216,8 +218,6 @@ def _surveyed(
         factors = _class_factors(wanted, code, seen.masses_of(code))
     else:
         check_no_class_weight(wanted.class_weight)
-    if seen.n_candidates == 0:
-        raise ValueError("All sample weights are zero: no row is left to fit.")
     coding = Coding(float_dtype(source.dtype), code, factors)
     if isinstance(source, Source):
         return StreamBlocks(seen, coding, progress, journal, source=source), code

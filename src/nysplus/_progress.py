@@ -15,7 +15,7 @@ try:  # scikit-learn 1.9 and newer
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
+    class CallbackSupportMixin:  # type: ignore[no-redef]  # one of the two exists
         """Stands in for scikit-learn's mixin, which this version does not have."""
 
     def with_callbacks(method: Any) -> Any:

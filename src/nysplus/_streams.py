@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._blocks import Block, RowBlocks, Spread, Work, working_bytes
+from nysplus._blocks import Block, RowBlocks, Work, working_bytes
 from nysplus._checkpoint import Journal, Step
 from nysplus._progress import Progress
 from nysplus._sources import Chunk, Source, join_chunks
+from nysplus._sums import Spread
 from nysplus._survey import Kind, Survey
 from nysplus._targets import ClassTargets, Code, Float, Rows
 from nysplus._threads import ahead, in_threads, thread_count

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nysplus._blocks import Spread
+from nysplus._sums import Spread
 from nysplus._targets import ClassCode, Code, Float, LabelCode, ValueCode
 
 Kind = Literal["classes", "values"]

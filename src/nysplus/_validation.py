@@ -144,9 +144,14 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Float | None:
         raise ValueError(
             f"sample_weight must not be negative, got {weight.min():g}. Use 0 to leave a row out."
         )
-    if not (weight > 0).any():
-        raise ValueError("All sample weights are zero: no row is left to fit.")
+    check_some_weigh(int(np.count_nonzero(weight)))
     return weight
+
+
+def check_some_weigh(n_rows: int) -> None:
+    """Raise if no row has a weight."""
+    if n_rows == 0:
+        raise ValueError("All sample weights are zero: no row is left to fit.")
 
 
 def flat_labels(y: Any) -> npt.NDArray[Any]:
@@ -161,8 +166,6 @@ def flat_labels(y: Any) -> npt.NDArray[Any]:
 def check_classes(classes: npt.NDArray[Any], masses: Float) -> None:
     """Raise unless two classes at least have rows that weigh something."""
     present = classes[masses > 0]
-    if len(present) == 0:
-        raise ValueError("All sample weights are zero: no row is left to fit.")
     if len(present) < 2:
         raise ValueError(
             f"y has one class only, {present[0]!r}, among the rows that have a weight. "

@@ -296,6 +296,7 @@ def fetch(
             try:
                 path = datasets.fetch(
                     name,
+                    # mypy cannot infer a lambda with a default
                     lambda done, total, bar=bar: progress.update(  # type: ignore[misc]
                         bar, completed=done, total=total
                     ),

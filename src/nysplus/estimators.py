@@ -84,17 +84,16 @@ class _KernelMachine(CallbackSupportMixin):
             blocks, found = intake.open(progress, Journal())
             if code is None and isinstance(found, ClassCode):
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            if not hasattr(self, "_running"):
-                self._begin_running(plan, blocks, found, rng)
-            task = self._running.add(blocks, plan.alphas, rng)
+            running = getattr(self, "_running", None) or self._begun(plan, blocks, rng)
+            task = running.add(blocks, plan.alphas, rng)
             if not hasattr(self, "alpha_"):
-                self.alpha_ = self._running.choose_on(task)
-            self.n_kernel_evaluations_ += blocks.n_rows * self._running.feature_map.n_landmarks
+                self.alpha_ = running.choose_on(task)
+            self.n_kernel_evaluations_ += blocks.n_rows * running.feature_map.n_landmarks
+            self._set_code(found)
+            self._running = running
             self._solve_running()
 
-    def _begin_running(
-        self, plan: Plan, blocks: RowBlocks, code: Code | None, rng: np.random.RandomState
-    ) -> None:
+    def _begun(self, plan: Plan, blocks: RowBlocks, rng: np.random.RandomState) -> RunningFit:
         """Choose the landmarks on the first rows, unless `fit` has done so on others."""
         if hasattr(self, "expansion_"):
             warnings.warn(
@@ -110,8 +109,7 @@ class _KernelMachine(CallbackSupportMixin):
             self.n_kernel_evaluations_ = landmarks.n_kernel_evaluations
         feature_map = plan.approximation.build(kernel, points, rng)
         self.n_kernel_evaluations_ += feature_map.n_kernel_evaluations
-        self._set_code(code)
-        self._running = RunningFit.empty(feature_map, blocks.n_outputs)
+        return RunningFit.empty(feature_map, blocks.n_outputs)
 
     def _solve_running(self) -> None:
         self.expansion_ = self._running.expansion(self.alpha_)

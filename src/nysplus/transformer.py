@@ -115,9 +115,10 @@ class Nystroem(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+            As for :meth:`NystroemClassifier.fit`.
         y : array-like, optional
-            Class labels, for selections that use them.
+            Class labels, for selections that use them; the name of their column in tables.
 
         Returns
         -------

@@ -126,6 +126,7 @@ def _collect(stream: IO[bytes], name: str, wanted: Sequence[str], found: dict[st
     if name.endswith(".zip"):
         with zipfile.ZipFile(stream) as archive:
             for member in archive.namelist():
+                # mypy cannot infer a lambda with a default
                 visit(member, lambda member=member: archive.read(member))  # type: ignore[misc]
     else:
         with tarfile.open(fileobj=stream, mode="r:gz") as tar:

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._blocks import Block, Largest
+from nysplus._blocks import Block
 from nysplus._checks import check_count
 from nysplus._expansion import ExpansionFit, fit_expansion
 from nysplus._feature_map import Approximation, make_approximation
+from nysplus._sums import Largest
 from nysplus._targets import Float
 from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem, rows_as_landmarks
 from nysplus.landmarks.unsupervised import KMeans, centroids
