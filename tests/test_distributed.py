@@ -203,6 +203,17 @@ CONTAINERS = {
 
 
 # Dask says so of sparse partitions, which it takes for granted are dense
+def test_delayed_rows_that_make_their_graph_anew_each_time(client, data, monkeypatch):
+    kept = []  # so that no two graphs share an id
+    rows = dask.delayed(data)
+    leaf = type(rows)
+    made = leaf.dask.fget
+    monkeypatch.setattr(leaf, "dask", property(lambda self: kept.append(made(self)) or kept[-1]))
+    model = _classifier().fit([rows])
+    assert kept
+    np.testing.assert_array_equal(model.landmarks_, _classifier().fit(*data).landmarks_)
+
+
 @pytest.mark.filterwarnings("ignore:.*Partitions of type.*:UserWarning")
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_every_container(anywhere, data, container):

@@ -258,13 +258,14 @@ class DaskRows:
         """
         holders = self.client.who_has()
         threads = [worker for worker, n in self.client.nthreads().items() for _ in range(n)]
-        graphs: dict[int, Any] = {}  # partitions of a collection share one
+        graphs: dict[int, tuple[Any, dict[Any, Any]]] = {}  # partitions of a collection share one
         homes = []
         for number, part in enumerate(self.parts):
             rows = part[0] if isinstance(part, tuple) else part
-            if id(rows.dask) not in graphs:
-                graphs[id(rows.dask)] = dict(rows.dask)
-            known = _holders(rows.key, graphs[id(rows.dask)], holders)
+            graph = rows.dask  # a delayed object may make it anew each time it is asked
+            if id(graph) not in graphs:
+                graphs[id(graph)] = graph, dict(graph)  # kept, lest another take its id
+            known = _holders(rows.key, graphs[id(graph)][1], holders)
             homes.append(known or [threads[number * len(threads) // len(self.parts)]])
         return homes
 
