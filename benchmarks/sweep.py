@@ -24,8 +24,9 @@ import numpy as np
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._blocks import Blocks
 from nysplus._feature_map import StandardMap
-from nysplus._solvers import Direct, GramFirst, Iterative, Task, _ways
+from nysplus._solvers import Direct, GramFirst, Iterative, _ways
 from nysplus._targets import ClassTargets, ValueTargets
+from nysplus._tasks import Task
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import reference
@@ -114,7 +115,7 @@ def sweep(problem):
         if found is None:
             yield way.name, float("nan"), "forced, gave up"
         else:
-            _, W, b = found
+            W, b = found[1].W, found[1].b
             gap, right = judge(dense, task.feature_map.collapse(W), b)
             yield way.name, gap, ("forced" if right else "forced, wrong") + doubt
 

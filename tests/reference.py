@@ -147,6 +147,51 @@ def algorithm_1(X, y, gamma, alpha, first_rows, n_final):
     return set(np.argsort(-negative_margins, kind="stable")[:n_final].tolist())
 
 
+# ---- landmarks from the kernel matrix -----------------------------------------------------------
+
+
+def pivots(K, n, weight, rng=None):
+    """Pivots by weight times residual, drawn with `rng`, else the largest; K in full each time."""
+    residual, chosen = K.astype(np.float64), []
+    for _ in range(n):
+        score = weight * np.maximum(np.diag(residual), 0.0)
+        score[chosen] = 0.0
+        j = score.argmax() if rng is None else rng.choice(len(K), p=score / score.sum())
+        chosen.append(int(j))
+        residual = residual - np.outer(residual[:, j], residual[j]) / residual[j, j]
+    return chosen
+
+
+def pivot_probability(K, chosen, weight):
+    """The probability that random pivots are these, in this order."""
+    residual, probability = K.astype(np.float64), 1.0
+    for j in chosen:
+        score = weight * np.diag(residual)
+        probability *= score[j] / score.sum()
+        residual = residual - np.outer(residual[:, j], residual[j]) / residual[j, j]
+    return probability
+
+
+def trace_error(K, chosen):
+    """Trace of ``K − K̂``, the Nyström approximation from some rows, relative to that of K."""
+    T = K[:, chosen] @ whitening(K[np.ix_(chosen, chosen)])
+    return 1 - (T**2).sum() / np.trace(K)
+
+
+def farthest(X, n, weight, first):
+    """Farthest-point traversal by weight times squared distance, from a given row."""
+    chosen = [first]
+    while len(chosen) < n:
+        nearest = cdist(X, X[chosen], "sqeuclidean").min(axis=1)
+        chosen.append(int((weight * nearest).argmax()))
+    return chosen
+
+
+def leverage(K, alpha):
+    """Ridge leverage scores: the diagonal of ``K (K + αI)⁻¹``."""
+    return np.diag(np.linalg.solve(K + alpha * np.eye(len(K)), K))
+
+
 # ---- random problems: tests/test_solvers.py, benchmarks/sweep.py -------------------------------
 
 

@@ -42,7 +42,7 @@ y = np.arange(40) % 2
         ({"alpha": [1.0, float("inf")]}, "alpha=.*must be"),
         ({"gamma": -1.0}, "gamma=-1.0 is not allowed"),
         ({"gamma": float("nan")}, "gamma=nan is not allowed"),
-        ({"gamma": "auto"}, "gamma='auto' is not allowed"),
+        ({"gamma": "best"}, "gamma='best' is not allowed"),
         ({"kernel": RBF(), "gamma": 2.0}, "gamma=2.0 has no effect beside kernel=RBF"),
         ({"selection": np.ones((5, 2))}, "have 2 features, X has 3"),
         ({"selection": np.full((5, 3), np.nan)}, "NaN"),

@@ -150,10 +150,13 @@ def test_support_centroids_prefer_the_boundary(rng):
     X = rng.randn(600, 2) + np.repeat([[-3, 0], [3, 0]], 300, axis=0)
     y = np.repeat([0, 1], 300)
     problem = problem_of(X, y)
-    support = SupportCentroids().select(problem, 10, np.random.RandomState(0)).points
-    plain = KMeans().select(problem, 10, np.random.RandomState(0)).points
-    assert support.shape == (10, 2)
-    assert np.abs(support[:, 0]).mean() < np.abs(plain[:, 0]).mean()
+    seeds = [np.random.RandomState(seed) for seed in range(20)]
+    support = [SupportCentroids().select(problem, 10, seed).points for seed in seeds]
+    plain = [KMeans().select(problem, 10, seed).points for seed in seeds]
+    assert support[0].shape == (10, 2)
+    assert np.abs(np.array(support)[:, :, 0]).min(axis=1).mean() < 0.8 * (
+        np.abs(np.array(plain)[:, :, 0]).min(axis=1).mean()
+    )
 
 
 def test_votes_are_majorities():
@@ -218,14 +221,12 @@ def test_selectors_are_parameters_like_any_other():
 
 
 def test_make_selector():
-    assert isinstance(make_selector("auto", labelled=True), NegativeMargin)
-    assert isinstance(make_selector("auto", labelled=False), Uniform)
-    assert isinstance(make_selector([[1.0, 2.0]], labelled=False), GivenLandmarks)
+    assert isinstance(make_selector([[1.0, 2.0]]), GivenLandmarks)
     for name in SELECTORS:
-        assert isinstance(make_selector(name, True), SELECTORS[name])
+        assert isinstance(make_selector(name), SELECTORS[name])
     for bad in ("best", None, 3, [1.0, 2.0]):
         with pytest.raises(ValueError, match=r"selection=.* is not known.*'negative-margin'"):
-            make_selector(bad, True)
+            make_selector(bad)
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,13 @@ def test_silent_by_default(moons, capfd):
 def test_verbose_says_what_how_many_rows_and_how_long_on_a_terminal(moons, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    NystroemClassifier(20, verbose=1).fit(*moons)
+    NystroemClassifier(20, selection="negative-margin", verbose=1).fit(*moons)
     *lines, last = [line.split("\033[K")[-1] for line in terminal.getvalue().strip().split("\n")]
     stages = [line.split(":")[0] + ":" + line.split(":")[1] for line in lines]
     assert stages == [
         "[NystroemClassifier] pilot: moments",
         "[NystroemClassifier] pilot: leave-one-out",
-        "[NystroemClassifier] pilot: margins",
+        "[NystroemClassifier] pilot: scores",
         "[NystroemClassifier] ridge: moments",
         "[NystroemClassifier] ridge: leave-one-out",
     ]
@@ -40,7 +40,7 @@ def test_verbose_says_what_how_many_rows_and_how_long_on_a_terminal(moons, monke
 
 @pytest.mark.parametrize(("verbose", "n_lines"), [(1, 0), (2, 6)])
 def test_pipes_get_lines_only_when_asked_twice(moons, capfd, verbose, n_lines):
-    NystroemClassifier(20, verbose=verbose).fit(*moons)
+    NystroemClassifier(20, selection="negative-margin", verbose=verbose).fit(*moons)
     out, err = capfd.readouterr()
     assert out == ""
     assert len(err.splitlines()) == n_lines
@@ -79,14 +79,14 @@ def callback_module():
 
 def test_callbacks_hear_of_every_pass(moons, callback_module):
     recorder = Recorder()
-    NystroemClassifier(20).set_callbacks(recorder).fit(*moons)
+    NystroemClassifier(20, selection="negative-margin").set_callbacks(recorder).fit(*moons)
     assert recorder.calls == ["setup", "teardown"]
     assert sorted(recorder.begun) == sorted(recorder.ended)
     assert recorder.begun[0] == recorder.ended[-1] == "fit"
     assert [name for name in recorder.begun if name not in ("fit", "block")] == [
         "pilot: moments",
         "pilot: leave-one-out",
-        "pilot: margins",
+        "pilot: scores",
         "ridge: moments",
         "ridge: leave-one-out",
     ]

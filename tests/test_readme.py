@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
+
+from nysplus.landmarks import Landmarks, LandmarkSelector, Problem
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -28,6 +31,11 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
         if not target.startswith(("http:", "https:")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("part", [LandmarkSelector, Problem, Landmarks])
+def test_the_page_on_selectors_has_the_real_classes(part):
+    assert inspect.getsource(part) in (ROOT / "docs" / "own_selector.md").read_text()
 
 
 def test_make_targets_exist():

@@ -9,11 +9,13 @@ from sklearn import config_context
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus import _solvers as solvers
+from nysplus import _tasks as tasks
 from nysplus._blocks import Blocks
 from nysplus._expansion import fit_expansion
 from nysplus._feature_map import EnsembleMap, StandardMap
-from nysplus._solvers import Direct, GramFirst, Iterative, Task, solve_ridge
+from nysplus._solvers import Direct, GramFirst, Iterative, solve_ridge
 from nysplus._targets import ClassTargets, IndicatorTargets, ValueTargets
+from nysplus._tasks import Task
 from nysplus.kernels import RBF, FunctionKernel, make_kernel
 
 WAYS = [
@@ -42,7 +44,8 @@ def task_of(X, targets, Z, gamma=0.3, alphas=(1e-3,), approximation=None, seed=0
 
 def gap_of(task, found):
     """How far a solution is above the dense one, on the same features."""
-    alpha, W, b = found
+    choice, left_out = found
+    alpha, W, b = choice.alpha, left_out.W, left_out.b
     feature_map = task.feature_map
     features = feature_map.features()(task.blocks.X.astype(np.float64))
     Y = task.blocks.targets.coded()
@@ -140,7 +143,7 @@ def test_blocks_change_nothing(way):
     features = task_of(X, ClassTargets(y, 3), X[:40]).feature_map.features()(X)
     atol = 3e-3 if isinstance(way, Iterative) else 1e-6  # every block has a sketch of its own
     np.testing.assert_allclose(
-        features @ cut[1] + cut[2], features @ whole[1] + whole[2], atol=atol
+        features @ cut[1].W + cut[1].b, features @ whole[1].W + whole[1].b, atol=atol
     )
 
 
@@ -207,7 +210,7 @@ def test_a_shortcut_whose_check_fails_is_followed_by_the_sure_way(way, monkeypat
     monkeypatch.setattr(solvers, "FINE_TOLERANCE", 0.0)
     answer = solve_ridge(task)
     assert answer.solver == "direct-float64"
-    assert gap_of(task, (answer.alpha, answer.W, answer.b)) <= 1e-9
+    assert gap_of(task, (answer.choice, answer.left_out)) <= 1e-9
     if way != Direct(np.float64):
         assert answer.n_rows >= 2 * 600  # what the shortcut has cost is counted as well
 
@@ -391,12 +394,13 @@ GRID = tuple(10.0**power for power in range(-6, 4))
 def test_leave_one_out_on_some_rows_chooses_nearly_the_same_ridge(seed, monkeypatch):
     X, y = labelled(2000, noise=2.0, seed=seed)
     task = task_of(X, ClassTargets(y, 3), X[:60], alphas=GRID, seed=seed)
-    (alpha, *_), rows = Direct(np.float64).solve(task)
+    (chosen, _), rows = Direct(np.float64).solve(task)
     assert rows == 2 * 2000
-    monkeypatch.setattr(solvers, "TRIAL_ROWS", 1000)
-    (other, *_), rows = Direct(np.float64).solve(task)
+    monkeypatch.setattr(tasks, "TRIAL_ROWS", 1000)
+    task = replace(task)  # which has looked at no rows yet
+    (other, _), rows = Direct(np.float64).solve(task)
     assert rows == 2000 + 1000
-    assert abs(GRID.index(alpha) - GRID.index(other)) <= 1
+    assert abs(GRID.index(chosen.alpha) - GRID.index(other.alpha)) <= 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -410,10 +414,10 @@ def test_left_out_rows_choose_a_ridge_for_classes(dtype, rng):
     features = task.feature_map.features()(fresh)
     accuracy = {}
     for a in GRID:
-        (_, W, b), _ = Direct(np.float64).solve(replace(task, alphas=(a,)))
-        accuracy[a] = (((features @ W + b)[:, 0] > 0) == truth).mean()
+        (_, found), _ = Direct(np.float64).solve(replace(task, alphas=(a,)))
+        accuracy[a] = (((features @ found.W + found.b)[:, 0] > 0) == truth).mean()
     best = max(accuracy.values())
-    assert accuracy[chosen[0]] > best - 0.03
+    assert accuracy[chosen[0].alpha] > best - 0.03
     assert max(accuracy[GRID[0]], accuracy[GRID[-1]]) < best - 0.05  # there is a choice
     assert gap_of(task, chosen) <= 1e-6
 
@@ -426,7 +430,7 @@ def test_left_out_rows_choose_a_ridge_for_values(rng):
     for name, Y in {"clean": clean, "noisy": clean + rng.randn(600, 1)}.items():
         found, _ = Iterative(np.float64).solve(task_of(X, ValueTargets(Y), X[:100], 50.0, alphas))
         assert found is not None
-        chosen[name] = found[0]
+        chosen[name] = found[0].alpha
     assert chosen["clean"] <= 1e-4
     assert chosen["noisy"] >= 1.0
 
@@ -479,7 +483,7 @@ def test_random_problems_are_solved_by_every_way_that_allows_them(seed, monkeypa
     for way in WAYS:
         found, _ = way.solve(task) if way.name in names else (None, 0)
         if found is not None:
-            gaps[way.name] = dense.gap(feature_map.collapse(found[1]), found[2])
+            gaps[way.name] = dense.gap(feature_map.collapse(found[1].W), found[1].b)
     assert "direct-float64" in gaps
     for name, gap in gaps.items():
         assert gap <= slack, name

@@ -2,7 +2,10 @@
 
 from nysplus._checkpoint import Checkpoint
 from nysplus._feature_map import EnsembleMap, RandomizedMap, StandardMap
+from nysplus._metric import LearnedMetric
+from nysplus.curve import LandmarkCurve, landmark_curve
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
+from nysplus.plots import LandmarkCurveDisplay
 from nysplus.transformer import Nystroem
 
 __version__ = "0.1.0"
@@ -10,9 +13,13 @@ __version__ = "0.1.0"
 __all__ = [
     "Checkpoint",
     "EnsembleMap",
+    "LandmarkCurve",
+    "LandmarkCurveDisplay",
+    "LearnedMetric",
     "Nystroem",
     "NystroemClassifier",
     "NystroemRegressor",
     "RandomizedMap",
     "StandardMap",
+    "landmark_curve",
 ]

@@ -20,7 +20,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from nysplus._checkpoint import Journal, Step
 from nysplus._progress import Progress
-from nysplus._sums import Largest, Spread
+from nysplus._sums import Largest, Spread, row_numbers
 from nysplus._targets import DiscreteTargets, Float, Rows, Targets
 from nysplus._threads import in_threads, thread_count
 
@@ -109,6 +109,27 @@ class Block:
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+    @property
+    def numbers(self) -> npt.NDArray[np.intp]:
+        """The numbers of the rows among all rows."""
+        return row_numbers(self.rows)
+
+    def take(self, positions: npt.NDArray[np.intp]) -> Block:
+        """Return some of these rows, by their positions here."""
+        return Block(
+            self.X[positions],
+            self.numbers[positions],
+            None if self.targets is None else self.targets.take(positions),
+            None if self.sample_weight is None else self.sample_weight[positions],
+            None if self.class_weight is None else self.class_weight[positions],
+        )
+
+    def blocks(self, progress: Progress | None = None) -> Blocks:
+        """Return these rows as all rows of a fit."""
+        return Blocks(
+            self.X, self.targets, self.sample_weight, self.class_weight, progress or Progress()
+        )
 
     @property
     def Y(self) -> Float:
@@ -204,6 +225,11 @@ class RowBlocks(ABC):
         return False
 
     @property
+    def remote(self) -> bool:
+        """Whether rows are on other machines, and better stay there."""
+        return False
+
+    @property
     @abstractmethod
     def n_rows(self) -> int: ...
 
@@ -260,7 +286,6 @@ class RowBlocks(ABC):
         zero: Callable[[], Part],
         row_bytes: int,
         stage: str,
-        rows: npt.NDArray[np.intp] | None = None,
     ) -> Part:
         """Return ``zero()`` plus ``part(block)`` of all blocks.
 
@@ -274,22 +299,16 @@ class RowBlocks(ABC):
             Bytes of temporaries that `part` needs for each row.
         stage : str
             Name of the pass in progress reports.
-        rows : ndarray, optional
-            Numbers of the rows to sum over, instead of all: few enough to fit in memory.
         """
-        if rows is not None:
-            return self._some(rows).fold(part, zero, row_bytes, stage)
         step = self.journal.step(zero)
         if not step.complete and step.position < self.n_rows:
             self.progress.passes += 1
             self._sum(step, Work(part, zero, row_bytes), stage)
         return step.finish()
 
-    def _some(self, rows: npt.NDArray[np.intp]) -> Blocks:
-        """Return some rows in memory."""
-        some = self.gather(rows)
-        aside = self.progress.aside()
-        return Blocks(some.X, some.targets, some.sample_weight, some.class_weight, aside)
+    def some(self, rows: npt.NDArray[np.intp]) -> Blocks:
+        """Return some rows, few enough to fit in memory, as rows of their own."""
+        return self.gather(rows).blocks(self.progress.aside())
 
     def largest(
         self, score: Callable[[Block], Float], n: int, row_bytes: int, stage: str

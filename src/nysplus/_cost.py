@@ -91,7 +91,7 @@ def invented_rows(
 
 def _n_landmarks(estimator: Any) -> int:
     """Return how many landmarks there will be: as many as are given, if they are."""
-    selector = make_selector(estimator.selection, labelled=True)
+    selector = make_selector(estimator.selection)
     given = isinstance(selector, GivenLandmarks)
     return int(selector.points.shape[0] if given else estimator.n_components)
 

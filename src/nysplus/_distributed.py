@@ -312,6 +312,11 @@ class DaskBlocks(SurveyedBlocks):
     rows: DaskRows = field(kw_only=True)
 
     @property
+    def remote(self) -> bool:
+        """True: workers may be other machines."""
+        return True
+
+    @property
     def _sizes(self) -> list[int]:
         return [piece.n_rows for piece in self.survey.pieces]
 

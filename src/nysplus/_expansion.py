@@ -13,8 +13,11 @@ import scipy.sparse as sp
 
 from nysplus._blocks import Block, RowBlocks, row_slices
 from nysplus._feature_map import Approximation
-from nysplus._solvers import Task, solve_ridge
+from nysplus._projection import project
+from nysplus._solvers import solve_ridge
+from nysplus._storage import Storage
 from nysplus._targets import ClassCode, ClassTargets, Code, DiscreteTargets, Float
+from nysplus._tasks import LeftOut, Task
 from nysplus._threads import in_threads
 from nysplus.kernels import CACHED_VALUES, Kernel
 
@@ -33,46 +36,73 @@ def stored_bytes(array: Any) -> int:
 
 @dataclass(frozen=True)
 class KernelExpansion:
-    """``h(x) = k(x, Z) A + b``, the standard form of every fitted model (eq. 6).
+    """``h(x) = k(xP, Z) A + b``, the standard form of every fitted model (eq. 6).
 
     Attributes
     ----------
     kernel : Kernel
         With all parameters as numbers.
-    landmarks : ndarray or CSR matrix of shape (n, d)
-        Z.
+    landmarks : ndarray or CSR matrix of shape (n, r)
+        Z, in the coordinates of xP.
     dual_coef : ndarray of shape (n, L)
         A. Its type is the one that the kernel is evaluated in.
     intercept : ndarray of shape (L,)
         b.
+    projection : ndarray of shape (d, r), or (d,) for a diagonal one, optional
+        P; by default the rows are taken as they are.
+    storage : Storage, optional
+        The same numbers as they are stored, where that takes fewer bytes: Z, A, b and P are then
+        what it unpacks to (see :meth:`unpacked`).
     """
 
     kernel: Kernel
     landmarks: Any
     dual_coef: Float
     intercept: Float
+    projection: Float | None = None
+    storage: Storage | None = None
+
+    @classmethod
+    def unpacked(cls, kernel: Kernel, storage: Storage) -> KernelExpansion:
+        """Return the function whose numbers are stored this way."""
+        P = None if storage.projection is None else storage.projection.unpacked()
+        Z, A, b = storage.landmarks, storage.dual_coef, storage.intercept
+        return cls(kernel, Z.unpacked(), A.unpacked(), b.unpacked(), P, storage)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the numbers Z, A and b."""
-        return stored_bytes(self.landmarks) + self.dual_coef.nbytes + self.intercept.nbytes
+        """Bytes of the numbers Z, A, b and P as they are stored."""
+        if self.storage is not None:
+            return self.storage.n_bytes
+        arrays = [self.landmarks, self.dual_coef, self.intercept]
+        if self.projection is not None:
+            arrays.append(self.projection)
+        return sum(stored_bytes(array) for array in arrays)
 
     @cached_property
     def _columns(self) -> Callable[[Any], Float]:
-        """``X ↦ k(X, Z)``, with what depends on the landmarks alone computed once."""
-        return self.kernel.bind(self.landmarks.astype(self.dual_coef.dtype, copy=False))
+        """``X ↦ k(XP, Z)``, with what depends on the landmarks alone computed once."""
+        dtype = self.dual_coef.dtype
+        bound = self.kernel.bind(self.landmarks.astype(dtype, copy=False))
+        if self.projection is None:
+            return bound
+        P = self.projection.astype(dtype, copy=False)
+        return lambda X: bound(project(X, P))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_columns"}
 
     def __call__(self, X: Any) -> Float:
-        """Return the scores of shape (rows, L). O(n (d + L)) a row, in blocks of rows."""
-        n, d = self.landmarks.shape
+        """Return the scores of shape (rows, L). O(n (r + L)) a row, in blocks of rows."""
+        n, r = self.landmarks.shape
         dtype = self.dual_coef.dtype
+        width = n + 2 * r
+        if self.projection is not None:
+            width += X.shape[1]
         # K of one block stays in a core's cache between the product that makes it and the
         # product that uses it
         most = max(MIN_BLOCK_ROWS, CACHED_VALUES // n)
-        slices = row_slices(X.shape[0], (n + 2 * d) * dtype.itemsize, most)
+        slices = row_slices(X.shape[0], width * dtype.itemsize, most)
         if len(slices) == 1:
             return self._block(X)
         scores = np.empty((X.shape[0], self.dual_coef.shape[1]), dtype=dtype)
@@ -90,12 +120,27 @@ class KernelExpansion:
 
 @dataclass(frozen=True)
 class ExpansionFit:
-    """What :func:`fit_expansion` found, and what it cost."""
+    """What :func:`fit_expansion` found, and what it cost.
+
+    Attributes
+    ----------
+    expansion : KernelExpansion
+    alpha : float
+        The ridge.
+    n_kernel_evaluations : int
+    solver : str
+    merit : float or None
+        How well it serves rows that it has not seen (see :class:`~nysplus._tasks.Choice`).
+    left_out : LeftOut
+        What leaving out rows makes of it.
+    """
 
     expansion: KernelExpansion
     alpha: float
     n_kernel_evaluations: int
     solver: str
+    merit: float | None
+    left_out: LeftOut
 
 
 def fit_expansion(
@@ -106,19 +151,24 @@ def fit_expansion(
     alphas: tuple[float, ...],
     rng: np.random.RandomState,
     stage: str = "ridge",
+    judged: bool = False,
 ) -> ExpansionFit:
     """Fit the ridge regression on the Nyström features of given landmarks.
 
     O(N n (d + k)) time and O(n² + block) memory in one pass over the rows, and a part of a
     second one where α is chosen by leave-one-out; what the pass computes, and in which
     precision, follows the spectrum of the landmarks' kernel matrix (:mod:`nysplus._solvers`).
+    With `judged` the merit is found even where there is no ridge to choose.
     """
     feature_map = approximation.build(kernel, landmarks, rng)
-    answer = solve_ridge(Task(blocks, feature_map, alphas, rng, stage))
-    A = feature_map.collapse(answer.W)
-    expansion = in_float32(KernelExpansion(kernel, landmarks, A, answer.b), blocks)
+    answer = solve_ridge(Task(blocks, feature_map, alphas, rng, stage, judged))
+    A = feature_map.collapse(answer.left_out.W)
+    expansion = in_float32(KernelExpansion(kernel, landmarks, A, answer.left_out.b), blocks)
     evaluations = feature_map.n_kernel_evaluations + answer.n_rows * feature_map.n_landmarks
-    return ExpansionFit(expansion, answer.alpha, evaluations, answer.solver)
+    choice = answer.choice
+    return ExpansionFit(
+        expansion, choice.alpha, evaluations, answer.solver, choice.merit, answer.left_out
+    )
 
 
 def in_float32(expansion: KernelExpansion, blocks: RowBlocks) -> KernelExpansion:

@@ -50,7 +50,7 @@ class Wanted:
     code : Code, optional
         How they are coded, where that is settled already.
     required : bool
-        Whether it cannot do without.
+        Whether it cannot do without; otherwise they may be of the other kind as well.
     several : bool
         Whether a single class is too few, as it is for a fit to all rows.
     """
@@ -71,15 +71,15 @@ class Intake:
     n_features : int
     dtype : dtype
         Floating type of the rows.
-    labelled : bool
-        Whether there are classes.
+    kind : "classes", "values" or None
+        What the targets are; None where nobody looks at them, or there are none.
     open : callable
         Returns them as blocks, and how their targets are coded.
     """
 
     n_features: int
     dtype: np.dtype[Any]
-    labelled: bool
+    kind: Kind | None
     open: Callable[[Progress, Journal], Opened]
 
 
@@ -100,8 +100,8 @@ def take_in(
     """
     source = _opened(estimator, X, y, sample_weight, reset)
     given = y is not None if source is None else source.has_targets
-    if not wanted.required and not (given and _are_classes(y, source)):
-        wanted = replace(wanted, kind=None)
+    if wanted.kind is not None and not wanted.required:
+        wanted = replace(wanted, kind=_kind_of(y, source) if given else None)
     if source is None:
         return _arrays(estimator, X, y, sample_weight, wanted, reset)
     if wanted.kind is not None and not given:
@@ -112,15 +112,15 @@ def take_in(
     return Intake(
         source.n_features,
         float_dtype(source.dtype),
-        wanted.kind == "classes",
+        wanted.kind,
         lambda progress, journal: _surveyed(source, wanted, progress, journal),
     )
 
 
-def _are_classes(y: Any, source: Source | DaskRows | None) -> bool:
+def _kind_of(y: Any, source: Source | DaskRows | None) -> Kind:
     """Tell classes from values of a regression, by some of them."""
     some = y if source is None else source.first_targets(LOOKED_AT)
-    return not type_of_target(some).startswith("continuous")
+    return "values" if type_of_target(some).startswith("continuous") else "classes"
 
 
 def _arrays(
@@ -147,7 +147,7 @@ def _arrays(
     return Intake(
         blocks.n_features,
         blocks.dtype,
-        blocks.discrete,
+        wanted.kind,
         lambda progress, journal: (replace(blocks, progress=progress, journal=journal), code),
     )
 

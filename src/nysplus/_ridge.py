@@ -198,12 +198,15 @@ class Solution:
         ``‖ΦW + 1bᵀ − Y‖² + α‖W‖²``.
     smallest : float
         The smallest eigenvalue of ``S + α`` among the directions that count.
+    inverse : callable
+        ``R ↦ (S + α)⁻¹ R``.
     """
 
     W: Float
     b: Float
     objective: float
     smallest: float
+    inverse: Solve
 
 
 @dataclass(frozen=True)
@@ -262,7 +265,7 @@ class RidgePath:
         # At the solution the penalty and the residuals add up to this.
         explained = float((moments.cross * W).sum())
         objective = max(float(moments.target_scatter.sum()) - explained, 0.0)
-        return Solution(W, b, objective, smallest)
+        return Solution(W, b, objective, smallest, inverse)
 
     def generalized_cross_validation(self, alpha: float) -> float:
         """Return Golub, Heath and Wahba's criterion ``N · RSS / (N − df)²``; no pass needed."""
@@ -297,10 +300,15 @@ class RidgePath:
         scores: list[Float] = []
         for f, squares in zip(fits, leverages.T, strict=True):
             leverage = unit_weight * (1.0 / self.moments.weight + squares)
-            # A row that the model has to interpolate has no opinion about itself.
-            leverage = np.minimum(leverage, 1.0 - 1e-10)
-            scores.append(f - (Y - f) * (leverage / (1.0 - leverage))[:, None])
+            scores.append(left_out_scores(f, Y, leverage))
         return scores
+
+
+def left_out_scores(f: Float, Y: Float, leverage: Float) -> Float:
+    """Return the scores of rows by the model fitted without them, from those of the whole fit."""
+    # A row that the model has to interpolate has no opinion about itself.
+    leverage = np.minimum(leverage, 1.0 - 1e-10)
+    return f - (Y - f) * (leverage / (1.0 - leverage))[:, None]
 
 
 def largest_within_noise(alphas: tuple[float, ...], accuracies: Float, count: float) -> float:

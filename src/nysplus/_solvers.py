@@ -12,15 +12,12 @@ Every way checks its own result; `solve_ridge` goes on to the next one where the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from nysplus._blocks import Block, Blocks, RowBlocks, working_bytes
+from nysplus._blocks import Blocks, working_bytes
 from nysplus._feature_map import FeatureMap
 from nysplus._iterative import (
     SKETCH_RATIO,
@@ -29,11 +26,10 @@ from nysplus._iterative import (
     preconditioner,
     sketched_scatter,
 )
-from nysplus._ridge import Moments, RidgePath, Solution, largest_within_noise
+from nysplus._ridge import RidgePath, Solution, Solve
 from nysplus._targets import Float
+from nysplus._tasks import TRIAL_ROWS, Choice, LeftOut, Task, best_on, choose_alpha, sum_moments
 
-# Rows that the ridge is chosen on: a standard error of an accuracy of .22 points at 95 %.
-TRIAL_ROWS = 10_000
 # The objective is to be within this share of its minimum.
 TOLERANCE = 1e-6
 # Estimates of the gap are orders of magnitude: they have to stay this far below the tolerance.
@@ -67,58 +63,23 @@ DIRECT_MATRICES = 6
 
 
 @dataclass(frozen=True)
-class Task:
-    """What is to be solved.
-
-    Attributes
-    ----------
-    blocks : RowBlocks
-    feature_map : FeatureMap
-    alphas : tuple of float
-        Ridges to choose from.
-    rng : RandomState
-    stage : str
-        Name of the passes in progress reports.
-    """
-
-    blocks: RowBlocks
-    feature_map: FeatureMap
-    alphas: tuple[float, ...]
-    rng: np.random.RandomState
-    stage: str
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of temporaries a row of a pass needs: X twice, K, and Φ twice."""
-        n, k = self.feature_map.n_landmarks, self.feature_map.rank
-        return 8 * (2 * self.blocks.n_features + n + 2 * k)
-
-    def trial_rows(self, most: int) -> npt.NDArray[np.intp] | None:
-        """Return `most` rows at random, in order; None where that would be all of them."""
-        if self.blocks.n_candidates <= most:
-            return None
-        return np.sort(self.blocks.sample(most, self.rng))
-
-
-@dataclass(frozen=True)
 class Answer:
     """A certified solution.
 
     Attributes
     ----------
     solver : str
-    alpha : float
-        The ridge that was chosen.
-    W, b : ndarray
-        Weights of the features, intercept.
+    choice : Choice
+        The ridge.
+    left_out : LeftOut
+        Weights of the features and the intercept, and what leaving rows out makes of them.
     n_rows : int
         Rows whose kernel values were computed, counted as often as that was done.
     """
 
     solver: str
-    alpha: float
-    W: Float
-    b: Float
+    choice: Choice
+    left_out: LeftOut
     n_rows: int
 
 
@@ -138,7 +99,7 @@ def solve_ridge(task: Task) -> Answer:
     raise AssertionError("the direct solver in float64 has no check to fail")
 
 
-Found = tuple[float, Float, Float]
+Found = tuple[Choice, LeftOut]
 
 
 @dataclass(frozen=True)
@@ -160,13 +121,14 @@ class Direct:
         """Return the solution, or None if float32 was not enough; and the rows evaluated."""
         feature_map = task.feature_map
         path = RidgePath(sum_moments(task, feature_map.features(self.dtype), feature_map.rank))
-        alpha, n_rows = choose_alpha(task, path, self.dtype)
-        found = path.solve(alpha)
+        choice = choose_alpha(task, path, self.dtype)
+        found = path.solve(choice.alpha)
         single = self.dtype is np.float32
         error = feature_map.float32_noise * feature_map.scale if single else 0.0
+        n_rows = task.blocks.n_rows + choice.n_rows
         if _certified(error, found):
-            return (alpha, found.W, found.b), n_rows
-        polished, more = _polish(task, path, alpha, found.W)
+            return _found(task, path, choice, found), n_rows
+        polished, more = _polish(task, path, choice, found)
         return polished, n_rows + more
 
 
@@ -209,14 +171,15 @@ class GramFirst:
         feature_map = task.feature_map
         moments = sum_moments(task, feature_map.columns(np.float64), feature_map.n_landmarks)
         path = RidgePath(moments.mapped(feature_map.transposed))
-        alpha, n_rows = choose_alpha(task, path, np.float64)
-        found = path.solve(alpha)
+        choice = choose_alpha(task, path, np.float64)
+        found = path.solve(choice.alpha)
         error = gram_error(feature_map, float(np.linalg.norm(moments.scatter)))
+        n_rows = task.blocks.n_rows + choice.n_rows
         if error > MAX_GRAM_ERROR * found.smallest:
             return None, n_rows
         if _certified(error, found):
-            return (alpha, found.W, found.b), n_rows
-        polished, more = _polish(task, path, alpha, found.W)
+            return _found(task, path, choice, found), n_rows
+        polished, more = _polish(task, path, choice, found)
         return polished, n_rows + more
 
 
@@ -253,10 +216,11 @@ class Iterative:
         keep = self._keeps(blocks.n_rows, feature_map.n_landmarks)
         equations = NormalEquations(blocks, feature_map, self.dtype, task.stage, keep)
         scatter = sketched_scatter(equations.sketch(task.rng))
-        alpha, n_rows = task.alphas[0], 0
+        choice, n_rows = Choice(task.alphas[0], None, 0), 0
         W: Float = np.zeros((feature_map.rank, len(equations.target_mean)))
-        if len(task.alphas) > 1:
-            alpha, W, n_rows = self._choose(task, equations, scatter)
+        if len(task.alphas) > 1 or task.judged:
+            choice, W, n_rows = self._choose(task, equations, scatter)
+        alpha = choice.alpha
         solve = preconditioner(scatter, alpha)
         if solve is None:
             return None, n_rows + equations.evaluated
@@ -274,20 +238,22 @@ class Iterative:
                 return None, n_rows + equations.evaluated
         found = conjugate_gradients(equations, solve, start, alpha, FINE_TOLERANCE)
         n_rows += equations.evaluated
-        return (alpha, found.W, found.b) if found.converged else None, n_rows
+        if not found.converged:
+            return None, n_rows
+        mean, weight = equations.feature_mean, equations.weight
+        return (choice, LeftOut(task, found.W, found.b, mean, weight, _unbiased(solve))), n_rows
 
     def _choose(
         self, task: Task, equations: NormalEquations, scatter: Float
-    ) -> tuple[float, Float, int]:
+    ) -> tuple[Choice, Float, int]:
         """Choose α on rows that are left out of all fits.
 
-        Leave-one-out needs the leverage of every row, which iterations do not give. Returns α,
-        weights to start from, and the rows evaluated.
+        Leave-one-out needs the leverage of every row, which a sketch gives but roughly. Returns
+        the choice, weights to start from, and the rows evaluated.
         """
-        most = min(TRIAL_ROWS, task.blocks.n_candidates // 5)
-        trials = task.trial_rows(most)
-        assert trials is not None
         assert isinstance(task.blocks, Blocks)
+        most = min(TRIAL_ROWS, task.blocks.n_candidates // 5)
+        trials = np.sort(task.blocks.sample(most, task.rng))
         training = equations.reweighted(task.blocks.without(trials))
         W: Float = np.zeros((task.feature_map.rank, len(equations.target_mean)))
         models: dict[float, tuple[Float, Float]] = {}
@@ -297,8 +263,13 @@ class Iterative:
                 start = training.start(W, alpha)
                 W = conjugate_gradients(training, solve, start, alpha, ROUGH_TOLERANCE).W
             models[alpha] = W, training.intercept(W)
-        alpha = _best_on(task, trials, self.dtype, models)
-        return alpha, models[alpha][0], training.evaluated + len(trials)
+        choice = best_on(task, task.blocks.some(trials), self.dtype, models)
+        return choice, models[choice.alpha][0], training.evaluated + choice.n_rows
+
+
+def _unbiased(solve: Solve) -> Solve:
+    """Return the inverse of a sketched scatter less what inverting a random matrix adds."""
+    return lambda R: (1.0 - 1.0 / SKETCH_RATIO) * solve(R)
 
 
 Solver = Direct | GramFirst | Iterative
@@ -354,98 +325,26 @@ def _certified(error: float, found: Solution) -> bool:
     return bool(SAFETY * gap <= TOLERANCE * found.objective)
 
 
-def _polish(task: Task, path: RidgePath, alpha: float, W: Float) -> tuple[Found | None, int]:
+def _found(task: Task, path: RidgePath, choice: Choice, found: Solution) -> Found:
+    moments = path.moments
+    left_out = LeftOut(task, found.W, found.b, moments.feature_mean, moments.weight, found.inverse)
+    return choice, left_out
+
+
+def _polish(
+    task: Task, path: RidgePath, choice: Choice, rough: Solution
+) -> tuple[Found | None, int]:
     """Improve a solution by conjugate gradients in float64; return the rows evaluated as well.
 
     The factor of what was summed with too few digits is an excellent preconditioner.
     """
     equations = NormalEquations(task.blocks, task.feature_map, np.float64, task.stage)
     equations.feature_mean = path.moments.feature_mean
-    solve, start = path.factor(alpha)[0], equations.start(W, alpha)
-    found = conjugate_gradients(equations, solve, start, alpha, FINE_TOLERANCE, MAX_POLISH)
-    return (alpha, found.W, found.b) if found.converged else None, equations.evaluated
-
-
-def sum_moments(task: Task, evaluate: Callable[[Any], Float], k: int) -> Moments:
-    """Return the moments of all rows, of whatever `evaluate` makes of them, in one pass."""
-
-    def part(block: Block) -> Moments:
-        return Moments.of(evaluate(block.X), block.Y, block.weight)
-
-    zero = partial(Moments.zero, k, task.blocks.n_outputs)
-    return task.blocks.fold(part, zero, task.row_bytes, f"{task.stage}: moments")
-
-
-def choose_alpha(task: Task, path: RidgePath, dtype: Any) -> tuple[float, int]:
-    """Choose α; return it and the rows evaluated so far, those of the moments included.
-
-    Classes are judged as classes: by the closed-form leave-one-out accuracy on all rows or a
-    uniform part of them. Values are judged by generalized cross-validation, which needs none.
-    """
-    n_rows = task.blocks.n_rows
-    if len(task.alphas) == 1:
-        return task.alphas[0], n_rows
-    if not task.blocks.discrete:
-        return min(task.alphas, key=path.generalized_cross_validation), n_rows
-    alphas, columns = task.alphas, task.feature_map.columns(dtype)
-    rotation = task.feature_map.collapse(path.vectors).astype(dtype)
-    centre = (path.moments.feature_mean @ path.vectors).astype(dtype)
-
-    def scores(block: Block) -> list[Float]:
-        Q = columns(block.X) @ rotation
-        Q -= centre
-        return path.leave_one_out(Q, block.Y, block.unit_weight, alphas)
-
-    trials = task.trial_rows(TRIAL_ROWS)
-    accuracies, count = _accuracies(task, scores, trials, "leave-one-out")
-    alpha = largest_within_noise(task.alphas, accuracies, count)
-    return alpha, n_rows + (n_rows if trials is None else len(trials))
-
-
-def _accuracies(
-    task: Task,
-    scores: Callable[[Block], list[Float]],
-    rows: npt.NDArray[np.intp] | None,
-    what: str,
-) -> tuple[Float, float]:
-    """Return the accuracy for each α on some rows, and how many observations these are."""
-
-    def part(block: Block) -> Float:
-        weight = block.weight
-        right = [weight @ block.labels.hits(score) for score in scores(block)]
-        return np.array([*right, weight.sum(), np.maximum(weight, weight > 0).sum()])
-
-    zero = partial(np.zeros, len(task.alphas) + 2)
-    sums = task.blocks.fold(part, zero, task.row_bytes, f"{task.stage}: {what}", rows)
-    return sums[:-2] / sums[-2], float(sums[-1])
-
-
-def _best_on(
-    task: Task,
-    rows: npt.NDArray[np.intp],
-    dtype: Any,
-    models: dict[float, tuple[Float, Float]],
-) -> float:
-    """Return the α whose weights and intercept serve the given rows best."""
-    columns = task.feature_map.columns(dtype)
-    expansions = [
-        (task.feature_map.collapse(models[alpha][0]).astype(dtype), models[alpha][1])
-        for alpha in task.alphas
-    ]
-
-    def scores(block: Block) -> list[Float]:
-        K = columns(block.X)
-        return [K @ A + b for A, b in expansions]
-
-    if task.blocks.discrete:
-        accuracies, count = _accuracies(task, scores, rows, "left-out rows")
-        return largest_within_noise(task.alphas, accuracies, count)
-
-    def squares(block: Block) -> Float:
-        errors = [((block.Y - score) ** 2).sum(axis=1) for score in scores(block)]
-        return np.array([block.weight @ error for error in errors])
-
-    zero = partial(np.zeros, len(task.alphas))
-    stage = f"{task.stage}: left-out rows"
-    errors = task.blocks.fold(squares, zero, task.row_bytes, stage, rows)
-    return task.alphas[int(np.argmin(errors))]
+    start = equations.start(rough.W, choice.alpha)
+    better = conjugate_gradients(
+        equations, rough.inverse, start, choice.alpha, FINE_TOLERANCE, MAX_POLISH
+    )
+    if not better.converged:
+        return None, equations.evaluated
+    found = _found(task, path, choice, replace(rough, W=better.W, b=better.b))
+    return found, equations.evaluated

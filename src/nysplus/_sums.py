@@ -77,6 +77,11 @@ class Spread:
         return self
 
 
+def row_numbers(rows: Rows) -> npt.NDArray[np.intp]:
+    """Return the numbers of rows that stand in a row, or that are given one by one."""
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+
+
 @dataclass
 class Largest:
     """The rows of largest score seen so far, at most `n`, largest first, ties by row number.
@@ -97,9 +102,8 @@ class Largest:
     @classmethod
     def of(cls, n: int, scores: Float, rows: Rows) -> Largest:
         """Return the best of a block."""
-        numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         kept = np.flatnonzero(scores > -np.inf)
-        largest = cls(n, np.round(scores[kept], 9), numbers[kept])
+        largest = cls(n, np.round(scores[kept], 9), row_numbers(rows)[kept])
         largest._prune(n)
         return largest
 
@@ -119,3 +123,35 @@ class Largest:
         """Return the row numbers."""
         self._prune(self.n)
         return self.rows
+
+
+@dataclass
+class Listed:
+    """Scores of some rows, with what they are compared with.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (b,)
+        Numbers of the rows.
+    scores, Y : ndarray of shape (b, L)
+        Scores and coded targets.
+    weight : ndarray of shape (b,)
+    """
+
+    rows: npt.NDArray[np.intp]
+    scores: Float
+    Y: Float
+    weight: Float
+
+    @classmethod
+    def zero(cls, n_outputs: int) -> Listed:
+        """Return the list of no rows."""
+        nothing = np.zeros((0, n_outputs))
+        return cls(np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros(0))
+
+    def __iadd__(self, other: Listed) -> Listed:
+        self.rows = np.concatenate([self.rows, other.rows])
+        self.scores = np.concatenate([self.scores, other.scores])
+        self.Y = np.concatenate([self.Y, other.Y])
+        self.weight = np.concatenate([self.weight, other.weight])
+        return self

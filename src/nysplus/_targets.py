@@ -13,6 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+# Values are grouped into this many ranges at most.
+MAX_RANGES = 10
+
 Float = npt.NDArray[np.floating]
 Rows = slice | npt.NDArray[np.intp]
 
@@ -65,6 +68,10 @@ class ClassTargets:
         matches: npt.NDArray[np.bool_] = predicted == self.codes
         return matches
 
+    def groups(self, most: int) -> npt.NDArray[np.intp]:
+        """Return the class of every row: rows of different groups are clustered apart."""
+        return self.codes
+
     def vote(self, cluster: npt.NDArray[np.intp], weight: Float) -> ClassTargets:
         """Return one class per cluster, the one with most weight among its rows."""
         votes = np.zeros((cluster.max() + 1, self.n_classes))
@@ -102,6 +109,13 @@ class IndicatorTargets:
         right: npt.NDArray[np.bool_] = ((scores > 0) == (self.Y > 0)).all(axis=1)
         return right
 
+    def groups(self, most: int) -> npt.NDArray[np.intp]:
+        """Number the combinations of labels; the rarer ones beyond `most` share a group."""
+        _, groups, counts = np.unique(self.Y > 0, axis=0, return_inverse=True, return_counts=True)
+        ranks = np.argsort(np.argsort(-counts, kind="stable"), kind="stable")
+        shared: npt.NDArray[np.intp] = np.minimum(ranks, most - 1)[groups.ravel()]
+        return shared
+
     def vote(self, cluster: npt.NDArray[np.intp], weight: Float) -> IndicatorTargets:
         """Return the labels that most of the weight of each cluster carries."""
         votes = np.zeros((cluster.max() + 1, self.n_outputs))
@@ -128,6 +142,15 @@ class ValueTargets:
     def coded(self) -> Float:
         """Return the target matrix."""
         return self.Y
+
+    def groups(self, most: int) -> npt.NDArray[np.intp]:
+        """Number ranges between quantiles of the outputs' sum, in their standard deviations."""
+        spread = self.Y.std(axis=0)
+        values = (self.Y / np.where(spread > 0, spread, 1.0)).sum(axis=1)
+        n = min(most, MAX_RANGES)
+        bounds = np.unique(np.quantile(values, np.arange(1, n) / n))
+        ranges: npt.NDArray[np.intp] = np.searchsorted(bounds, values, side="right")
+        return ranges
 
 
 DiscreteTargets = ClassTargets | IndicatorTargets
@@ -171,6 +194,11 @@ class ClassCode:
             )
         return ClassTargets(codes, len(self.classes))
 
+    def recode(self, Y: Float) -> ClassTargets:
+        """Return the classes of coded targets."""
+        codes = (Y[:, 0] > 0).astype(np.intp) if self.n_outputs == 1 else Y.argmax(axis=1)
+        return ClassTargets(codes, len(self.classes))
+
     def decision(self, scores: Float) -> Float:
         """Return the scores as `decision_function` gives them: one column is flat."""
         return scores.ravel() if self.n_outputs == 1 else scores
@@ -209,6 +237,10 @@ class LabelCode:
         """Return the ±1 targets of an indicator."""
         y = _columns(y, self.n_outputs, f"{self.n_outputs} columns of labels")
         return IndicatorTargets(np.where(y > 0, 1.0, -1.0))
+
+    def recode(self, Y: Float) -> IndicatorTargets:
+        """Return the labels of coded targets."""
+        return IndicatorTargets(Y)
 
     def decision(self, scores: Float) -> Float:
         """Return the scores as `decision_function` gives them."""

@@ -22,9 +22,9 @@ Result = TypeVar("Result")
 
 
 @cache
-def _controller() -> Any:
-    """Return the handle on the loaded BLAS libraries; finding them takes milliseconds."""
-    return ThreadpoolController().select(user_api="blas")
+def _controller(api: str = "blas") -> Any:
+    """Return the handle on the loaded libraries of a kind; finding them takes milliseconds."""
+    return ThreadpoolController().select(user_api=api)
 
 
 def thread_count() -> int:
@@ -72,6 +72,15 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Ite
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def one_openmp_thread() -> Any:
+    """Return a context in which this thread's OpenMP regions have one thread.
+
+    Threads of small regions spend their time waiting for each other, and go on doing so for a
+    while after the region.
+    """
+    return _controller("openmp").limit(limits=1)
 
 
 def ahead(items: Iterable[Item]) -> Iterator[Item]:

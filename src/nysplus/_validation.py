@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,15 @@ from sklearn.utils.validation import validate_data
 
 from nysplus._blocks import RowBlocks, working_bytes
 from nysplus._checks import check_count
+from nysplus._expansion import ExpansionFit, fit_expansion
 from nysplus._feature_map import Approximation, make_approximation
+from nysplus._metric import LearnedMetric, learn_metric, make_metric, through
+from nysplus._projection import projected
 from nysplus._ridge import make_alphas
 from nysplus._solvers import DIRECT_MATRICES, direct_bytes
+from nysplus._survey import Kind
 from nysplus._targets import Float
+from nysplus._tuning import tune_kernel
 from nysplus.kernels import Kernel
 from nysplus.landmarks import (
     GivenLandmarks,
@@ -40,35 +45,85 @@ class Plan:
     selector: LandmarkSelector
     approximation: Approximation
     alphas: tuple[float, ...]
+    metric: LearnedMetric | None = None
 
-    def choose(self, blocks: RowBlocks, rng: np.random.RandomState) -> tuple[Problem, Landmarks]:
-        """Fix the kernel's width on the data, then choose the landmarks."""
-        kernel = self.kernel.resolve(blocks, rng)
-        problem = Problem(blocks, kernel, self.approximation, self.alphas)
-        return problem, select_landmarks(self.selector, problem, self.n_landmarks, rng)
+    def choose(self, blocks: RowBlocks, rng: np.random.RandomState) -> Chosen:
+        """Fix the metric and the kernel's width on the data, then choose the landmarks."""
+        n, selector, projection = self.n_landmarks, self.selector, None
+        problem = Problem(blocks, self.kernel, self.approximation, self.alphas)
+        if self.metric is not None:
+            found = learn_metric(problem, selector, n, self.metric, rng)
+            projection, kernel = found.projection, found.kernel
+            selector = through(selector, projection)
+        elif self.kernel.is_tuned:
+            kernel = tune_kernel(problem, selector, n, rng)
+        else:
+            kernel = self.kernel.resolve(blocks, rng)
+        problem = replace(problem, blocks=projected(blocks, projection), kernel=kernel)
+        return Chosen(problem, select_landmarks(selector, problem, n, rng), projection)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Everything that a fit has to know beside its ridge.
+
+    Attributes
+    ----------
+    problem : Problem
+        The rows as the kernel sees them, and the kernel with its width.
+    landmarks : Landmarks
+    projection : ndarray or None
+        The linear map that rows are seen through.
+    """
+
+    problem: Problem
+    landmarks: Landmarks
+    projection: Float | None
+
+    def fit(self, rng: np.random.RandomState) -> ExpansionFit:
+        """Return the model with these landmarks."""
+        problem = self.problem
+        found = fit_expansion(
+            problem.blocks,
+            self.landmarks.points,
+            problem.kernel,
+            problem.approximation,
+            problem.alphas,
+            rng,
+        )
+        return replace(found, expansion=replace(found.expansion, projection=self.projection))
 
 
 def make_plan(
-    estimator: Any, kernel: Kernel, n_features: int, dtype: np.dtype[Any], labelled: bool
+    estimator: Any, kernel: Kernel, n_features: int, dtype: np.dtype[Any], kind: Kind | None
 ) -> Plan:
     """Check the parameters that all estimators share, against each other and against the rows."""
     check_count("n_components", estimator.n_components)
-    selector = make_selector(estimator.selection, labelled)
+    selector = make_selector(estimator.selection)
     n = int(estimator.n_components)
     if isinstance(selector, GivenLandmarks):
         selector = GivenLandmarks(_check_landmarks(selector.points, n_features, dtype))
         n = selector.points.shape[0]
-    if selector.needs_labels and not labelled:
+    if selector.targets == "classes" and kind != "classes":
         raise ValueError(
             f"{type(selector).__name__} chooses landmarks by class labels, and there are none. "
             "Pass y with classes, or a selection that needs no labels such as 'uniform' or "
             "'kmeans'."
         )
+    if kind is None and (selector.targets == "needed" or kernel.is_tuned):
+        what = "gamma='auto'" if kernel.is_tuned else type(selector).__name__
+        raise ValueError(
+            f"{what} goes by the targets, and there are none. Pass y, or choose without targets: "
+            "a selection such as 'uniform' or 'kmeans', gamma='scale' or a number."
+        )
     _say_what_memory_is_needed(n)
     approximation = make_approximation(estimator.approximation)
     approximation.check(n)
     selector.check(n, approximation)
-    return Plan(n, kernel, selector, approximation, make_alphas(estimator.alpha))
+    metric = make_metric(getattr(estimator, "metric", None))  # the transformer has none
+    if metric is not None:
+        metric.check(kernel, n_features)
+    return Plan(n, kernel, selector, approximation, make_alphas(estimator.alpha), metric)
 
 
 def _say_what_memory_is_needed(n: int) -> None:

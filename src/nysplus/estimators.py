@@ -16,15 +16,20 @@ from nysplus._blocks import RowBlocks
 from nysplus._checkpoint import FileJournal, Journal
 from nysplus._checks import check_count
 from nysplus._cost import Cost, estimate, invented_rows
-from nysplus._expansion import KernelExpansion, evaluate, fit_expansion
+from nysplus._expansion import KernelExpansion, evaluate
 from nysplus._incremental import RunningFit
 from nysplus._intake import Intake, Wanted, identity, is_elsewhere, predicted, take_in
+from nysplus._probability import Scaling, fit_scaling
 from nysplus._progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
 from nysplus._ridge import make_alphas
 from nysplus._survey import Kind
 from nysplus._targets import ClassCode, Code, Float, ValueCode
+from nysplus._tasks import LeftOut
 from nysplus._validation import Plan, make_plan
 from nysplus.kernels import make_kernel
+
+# Rows whose leave-one-out scores probabilities are scaled by: enough for a single number.
+SCALING_ROWS = 1000
 
 
 class _KernelMachine(CallbackSupportMixin):
@@ -46,7 +51,7 @@ class _KernelMachine(CallbackSupportMixin):
     def _plan(self, intake: Intake) -> Plan:
         """Check all parameters, before any work."""
         kernel = make_kernel(self.kernel, gamma=self.gamma)
-        return make_plan(self, kernel, intake.n_features, intake.dtype, intake.labelled)
+        return make_plan(self, kernel, intake.n_features, intake.dtype, intake.kind)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> None:
         """Choose landmarks and fit; sets every fitted attribute."""
@@ -58,16 +63,16 @@ class _KernelMachine(CallbackSupportMixin):
             blocks, code = intake.open(progress, journal)
             rng = check_random_state(self.random_state)
             rng = journal.begin(partial(identity, self, blocks), rng)
-            problem, landmarks = plan.choose(blocks, rng)
-            fit = fit_expansion(
-                blocks, landmarks.points, problem.kernel, plan.approximation, plan.alphas, rng
-            )
+            chosen = plan.choose(blocks, rng)
+            fit = chosen.fit(rng)
             self._set_code(code)
+            self._set_scaling(fit.left_out)
             self.expansion_ = fit.expansion
             self.alpha_ = fit.alpha
             self.solver_ = fit.solver
-            self.landmark_indices_ = landmarks.indices
-            self.n_kernel_evaluations_ = landmarks.n_kernel_evaluations + fit.n_kernel_evaluations
+            self.landmark_indices_ = chosen.landmarks.indices
+            spent = chosen.landmarks.n_kernel_evaluations
+            self.n_kernel_evaluations_ = spent + fit.n_kernel_evaluations
             self.n_passes_ = progress.passes
             passes = "1 pass" if progress.passes == 1 else f"{progress.passes} passes"
             progress.note(f"{passes} over {blocks.n_rows:,} rows")
@@ -90,6 +95,7 @@ class _KernelMachine(CallbackSupportMixin):
                 self.alpha_ = running.choose_on(task)
             self.n_kernel_evaluations_ += blocks.n_rows * running.feature_map.n_landmarks
             self._set_code(found)
+            self._set_scaling(running.left_out(task, self.alpha_))
             self._running = running
             self._solve_running()
 
@@ -102,14 +108,16 @@ class _KernelMachine(CallbackSupportMixin):
                 stacklevel=4,
             )
             kernel, points = self.expansion_.kernel, self.expansion_.landmarks
+            projection = self.expansion_.projection
         else:
-            problem, landmarks = plan.choose(blocks, rng)
-            kernel, points = problem.kernel, landmarks.points
-            self.landmark_indices_ = landmarks.indices
-            self.n_kernel_evaluations_ = landmarks.n_kernel_evaluations
+            chosen = plan.choose(blocks, rng)
+            kernel, points = chosen.problem.kernel, chosen.landmarks.points
+            projection = chosen.projection
+            self.landmark_indices_ = chosen.landmarks.indices
+            self.n_kernel_evaluations_ = chosen.landmarks.n_kernel_evaluations
         feature_map = plan.approximation.build(kernel, points, rng)
         self.n_kernel_evaluations_ += feature_map.n_kernel_evaluations
-        return RunningFit.empty(feature_map, blocks.n_outputs)
+        return RunningFit.empty(feature_map, projection, blocks.n_outputs)
 
     def _solve_running(self) -> None:
         self.expansion_ = self._running.expansion(self.alpha_)
@@ -213,6 +221,9 @@ class _KernelMachine(CallbackSupportMixin):
         assert code is not None
         self._code = code
 
+    def _set_scaling(self, left_out: LeftOut) -> None:
+        """Fit what turns scores into probabilities; values have none."""
+
     def _predict(self, X: Any) -> Any:
         """Return the predictions of rows, wherever they are."""
         check_is_fitted(self)
@@ -251,8 +262,14 @@ class _KernelMachine(CallbackSupportMixin):
 
     @property
     def landmarks_(self) -> Any:
-        """Landmarks Z of shape (n, d)."""
+        """Landmarks Z of shape (n, d), or (n, r) behind a learned map."""
         return self.expansion_.landmarks
+
+    @property
+    def projection_(self) -> Float | None:
+        """The learned map P of shape (d, r), or None."""
+        P: Float | None = self.expansion_.projection
+        return P if P is None or P.ndim == 2 else np.diag(P)
 
     @property
     def dual_coef_(self) -> Float:
@@ -274,7 +291,7 @@ class _KernelMachine(CallbackSupportMixin):
 
     @property
     def model_bytes_(self) -> int:
-        """Bytes of the landmarks, coefficients and intercepts."""
+        """Bytes of the landmarks, coefficients, intercepts and learned map."""
         n_bytes: int = self.expansion_.n_bytes
         return n_bytes
 
@@ -288,7 +305,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
     """Kernel classifier that compares an input with few landmarks.
 
     One-vs-rest kernel ridge regression restricted to the span of ``n_components`` landmarks,
-    which are chosen with the labels: Algorithm 1 of Al, Chanyaswad and Kung (2018) [1]_.
+    which are chosen with the labels, after Al, Chanyaswad and Kung (2018) [1]_.
 
     Parameters
     ----------
@@ -298,13 +315,16 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         A name ("additive_chi2", "chi2", "cosine", "laplacian", "linear", "matern", "poly",
         "polynomial", "rbf", "sigmoid"), an object of :mod:`nysplus.kernels`, or a function of
         two rows. An object has its own parameters; leave `gamma` alone then.
-    gamma : "scale", "median", None or float, default="scale"
+    gamma : "scale", "median", "auto", None or float, default="scale"
         Width of a named kernel. "scale": ``1 / (n_features * X.var())``; "median": from the
-        median distance of rows; None: scikit-learn's default for its kernel functions.
+        median distance of rows; "auto": of nine widths about "scale" the one of highest
+        leave-one-out accuracy, on at most 2000 rows with landmarks made from others; None:
+        scikit-learn's default for its kernel functions.
     selection : str, LandmarkSelector or array, default="auto"
-        "uniform", "kmeans", "negative-margin", "supervised-kmeans", "support-centroids", an
-        object of :mod:`nysplus.landmarks`, or the landmarks themselves, a row each. "auto" is
-        "negative-margin".
+        "auto", "class-centroids", "kmeans", "leverage", "negative-margin", "residual",
+        "rpcholesky", "supervised-kmeans", "support-centroids", "uniform", an object of
+        :mod:`nysplus.landmarks`, or the landmarks themselves, a row each. "auto" makes centroids
+        of each class and needs no knobs; "negative-margin" is the paper's rule.
     approximation : str or map object, default="standard"
         "standard", "randomized", "ensemble", or a :class:`~nysplus.StandardMap`,
         :class:`~nysplus.RandomizedMap` or :class:`~nysplus.EnsembleMap` with its own knobs.
@@ -312,6 +332,10 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         Ridge, the paper's ρ, on the scale of scikit-learn's ``Ridge``. From a sequence, or from
         1e-7 to 1e3 with "auto", the largest one is taken whose closed-form leave-one-out
         accuracy, on at most 10000 rows, is within a quarter standard error of the best.
+    metric : None, "diagonal", "full", int or LearnedMetric, default=None
+        Learn before the fit how much each feature counts ("diagonal"), any linear map of the
+        features ("full"), or a map to so many directions, from the gradients of a first model on
+        a sample of the rows. The width is then chosen with it, and `gamma` does not count.
     class_weight : dict, "balanced" or None, default=None
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
@@ -322,6 +346,9 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
     classes_ : ndarray
         The classes; the label numbers in multilabel problems.
     landmarks_ : ndarray or CSR matrix of shape (n, n_features)
+        Of shape (n, r) behind a learned map.
+    projection_ : ndarray of shape (n_features, r) or None
+        The learned map.
     landmark_indices_ : ndarray of shape (n,) or None
         Row numbers of the landmarks, where they are rows.
     dual_coef_ : ndarray of shape (n, n_outputs)
@@ -373,6 +400,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
     """
 
     _kind = "classes"
+    _scaling: Scaling
 
     def __init__(
         self,
@@ -383,6 +411,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         selection: Any = "auto",
         approximation: Any = "standard",
         alpha: Any = "auto",
+        metric: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -393,6 +422,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         self.selection = selection
         self.approximation = approximation
         self.alpha = alpha
+        self.metric = metric
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
@@ -499,6 +529,50 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         assert not isinstance(self._code, ValueCode)
         return self._code.decision(self.expansion_(X))
 
+    def _set_scaling(self, left_out: LeftOut) -> None:
+        assert not isinstance(self._code, ValueCode)
+        found = left_out.scores(SCALING_ROWS)
+        self._scaling = fit_scaling(found.scores, self._code.recode(found.Y), found.weight)
+
+    def predict_proba(self, X: Any) -> Float:
+        """Return the probability of each class, or of each label in multilabel problems.
+
+        ``softmax(β f)`` of the scores f, with the β that suits the leave-one-out scores of the
+        training rows best; no model is fitted for it. The class of the highest probability is the
+        one that `predict` returns. After `partial_fit` β suits the rows of the latest call.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or (n_rows, n_labels)
+            For Dask collections a lazy one.
+        """
+        check_is_fitted(self)
+        probabilities: Float = predicted(self, X, self._probabilities)
+        return probabilities
+
+    def _probabilities(self, X: Any) -> Float:
+        """Return the probabilities of checked rows."""
+        return self._scaling.probabilities(self.expansion_(X))
+
+    def predict_log_proba(self, X: Any) -> Float:
+        """Return the logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or (n_rows, n_labels)
+        """
+        with np.errstate(divide="ignore"):
+            logarithms: Float = np.log(self.predict_proba(X))
+        return logarithms
+
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of the highest score, or the 0/1 indicator of the positive ones.
 
@@ -530,16 +604,18 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
         Number of landmarks. Model size and prediction time grow with it.
     kernel : str, Kernel or callable, default="rbf"
         As for :class:`NystroemClassifier`.
-    gamma : "scale", "median", None or float, default="scale"
-        As for :class:`NystroemClassifier`.
+    gamma : "scale", "median", "auto", None or float, default="scale"
+        As for :class:`NystroemClassifier`; "auto" goes by the leave-one-out squared error.
     selection : str, LandmarkSelector or array, default="auto"
-        "uniform", "kmeans", an object of :mod:`nysplus.landmarks`, or the landmarks themselves.
-        "auto" is "uniform".
+        "auto", "kmeans", "leverage", "residual", "rpcholesky", "uniform", an object of
+        :mod:`nysplus.landmarks`, or the landmarks themselves.
     approximation : str or map object, default="standard"
         As for :class:`NystroemClassifier`.
     alpha : "auto", float or sequence of floats, default="auto"
         Ridge, on the scale of scikit-learn's ``Ridge``. From a sequence, or from 1e-7 to 1e3
         with "auto", the one of smallest generalized cross-validation error is taken.
+    metric : None, "diagonal", "full", int or LearnedMetric, default=None
+        As for :class:`NystroemClassifier`.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
         1: a live line on a terminal; 2: also a line per pass where output is a file or a pipe.
@@ -547,6 +623,7 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
     Attributes
     ----------
     landmarks_ : ndarray or CSR matrix of shape (n, n_features)
+    projection_ : ndarray of shape (n_features, r) or None
     landmark_indices_ : ndarray of shape (n,) or None
     dual_coef_ : ndarray of shape (n, n_outputs)
     intercept_ : ndarray of shape (n_outputs,)
@@ -586,6 +663,7 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
         selection: Any = "auto",
         approximation: Any = "standard",
         alpha: Any = "auto",
+        metric: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -595,6 +673,7 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
         self.selection = selection
         self.approximation = approximation
         self.alpha = alpha
+        self.metric = metric
         self.random_state = random_state
         self.verbose = verbose
 

@@ -70,6 +70,21 @@ class Kernel(BaseEstimator):
         """Whether every matrix ``K(Z, Z)`` is; False where that is not known."""
         return True
 
+    @property
+    def differentiable(self) -> bool:
+        """Whether :meth:`slopes` gives the kernel's gradients."""
+        return False
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether the width is to be chosen by the targets."""
+        return False
+
+    @property
+    def takes_any_point(self) -> bool:
+        """Whether means of rows may be landmarks; False where only rows themselves make sense."""
+        return True
+
     def __call__(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix of shape (rows of X, rows of Z); integers become float64."""
         X = X if sp.issparse(X) else np.asarray(X)
@@ -88,6 +103,16 @@ class Kernel(BaseEstimator):
         """Return ``X ↦ K(X, Z)`` for one Z and many X, both floating and of one type."""
         return lambda X: self.evaluate(X, Z)
 
+    def slopes(self, X: Any, Z: Any) -> Float:
+        """Return σ with ``∇_x k(x_i, z_j) = σ_ij (x_i − z_j)``, of shape (rows of X, rows of Z).
+
+        For floating rows of one type, and for a kernel that is `differentiable`: one of the
+        Euclidean distance that is smooth at 0.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no slopes. RBF has them, and Matern with nu=1.5 or 2.5."
+        )
+
     def resolve(self, blocks: RowBlocks, rng: np.random.RandomState) -> Kernel:
         """Return this kernel with every parameter that depends on the data set to a number."""
         return self
@@ -99,12 +124,17 @@ class _Width(Kernel):
 
     Parameters
     ----------
-    gamma : "scale", "median", None or float
+    gamma : "scale", "median", "auto", None or float
         "scale" as in scikit-learn's ``SVC``; "median" from the median distance between rows;
-        None as in scikit-learn's kernel functions.
+        "auto" chosen by the targets; None as in scikit-learn's kernel functions.
     """
 
     gamma: float | str | None = "scale"
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether ``gamma`` is "auto"."""
+        return isinstance(self.gamma, str) and self.gamma == "auto"
 
     @property
     def width(self) -> float:
@@ -132,8 +162,8 @@ class _Width(Kernel):
             return self._median(blocks, rng)
         if not isinstance(gamma, Real) or not 0 < float(gamma) < np.inf:
             raise ValueError(
-                f"gamma={gamma!r} is not allowed. Pass 'scale', 'median', None (scikit-learn's "
-                "kernel default) or a positive finite number."
+                f"gamma={gamma!r} is not allowed. Pass 'scale', 'median', 'auto', None "
+                "(scikit-learn's kernel default) or a positive finite number."
             )
         return float(gamma)
 
@@ -184,9 +214,20 @@ class RBF(_Radial):
     [[1.0], [0.607]]
     """
 
+    @property
+    def differentiable(self) -> bool:
+        """True."""
+        return True
+
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         return self.bind(Z)(X)
+
+    def slopes(self, X: Any, Z: Any) -> Float:
+        """Return ``−2γK``."""
+        K = self.evaluate(X, Z)
+        K *= -2.0 * self.width
+        return K
 
     def bind(self, Z: Any) -> Callable[[Any], Float]:
         """Return ``X ↦ K(X, Z)``; for dense rows one product and one exponential."""
@@ -247,18 +288,38 @@ class Matern(_Radial):
             raise ValueError(f"nu={self.nu!r} is not available. Allowed are 0.5, 1.5 and 2.5.")
         return super().resolve(blocks, rng)
 
+    @property
+    def differentiable(self) -> bool:
+        """Whether ν is above 1/2, which leaves a kink at the landmark."""
+        return self.nu in (1.5, 2.5)
+
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
-        # √(2ν) r, where r² = 2γ‖x − z‖²
-        D = squared_distances(X, Z)
-        D *= 4.0 * self.nu * self.width
-        s = np.sqrt(D, out=D)
+        s = self._scaled_distances(X, Z)
         K = np.exp(-s)
         if self.nu == 1.5:
             K *= 1.0 + s
         elif self.nu == 2.5:
             K *= 1.0 + s + s**2 / 3.0
         return K
+
+    def slopes(self, X: Any, Z: Any) -> Float:
+        """Return ``−4νγ exp(−s)``, for ν = 5/2 times ``(1 + s) / 3``, with ``s = √(2ν) r``."""
+        if not self.differentiable:
+            return super().slopes(X, Z)
+        s = self._scaled_distances(X, Z)
+        # k'(s) is −s exp(−s), times (1 + s) / 3 for ν = 5/2; ∇s is 4νγ (x − z) / s
+        slopes = np.exp(-s)
+        slopes *= -4.0 * self.nu * self.width
+        if self.nu == 2.5:
+            slopes *= (1.0 + s) / 3.0
+        return slopes
+
+    def _scaled_distances(self, X: Any, Z: Any) -> Float:
+        """Return ``√(2ν) r``, where ``r² = 2γ‖x − z‖²``."""
+        D = squared_distances(X, Z)
+        D *= 4.0 * self.nu * self.width
+        return np.sqrt(D, out=D)
 
 
 @dataclass(repr=False, eq=False)
@@ -450,6 +511,11 @@ class FunctionKernel(Kernel):
     function: Callable[..., Any]
     vectorized: bool = False
     params: dict[str, Any] | None = field(default=None)
+
+    @property
+    def takes_any_point(self) -> bool:
+        """False: a function may want what rows are, such as counts or codes."""
+        return False
 
     @property
     def positive_semidefinite(self) -> bool:

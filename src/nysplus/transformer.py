@@ -34,8 +34,9 @@ class Nystroem(
     ----------
     kernel : str, Kernel or callable, default="rbf"
         As for :class:`~nysplus.NystroemClassifier`.
-    gamma : "scale", "median", None or float, default=None
+    gamma : "scale", "median", "auto", None or float, default=None
         Width of a named kernel; None, as in scikit-learn, is ``1 / n_features`` (1 for "chi2").
+        "auto" chooses it by `y`.
     coef0, degree : float, optional
         Of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
@@ -43,8 +44,7 @@ class Nystroem(
     n_components : int, default=100
         Number of landmarks.
     selection : str, LandmarkSelector or array, default="uniform"
-        As for :class:`~nysplus.NystroemClassifier`. Rules that need labels take them from `y`;
-        "auto" is "negative-margin" when `y` has classes and "uniform" otherwise.
+        As for :class:`~nysplus.NystroemClassifier`. Rules that look at targets take them from `y`.
     approximation : str or map object, default="standard"
         As for :class:`~nysplus.NystroemClassifier`.
     alpha : "auto", float or sequence of floats, default="auto"
@@ -118,7 +118,7 @@ class Nystroem(
         X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
             As for :meth:`NystroemClassifier.fit`.
         y : array-like, optional
-            Class labels, for selections that use them; the name of their column in tables.
+            Targets, for selections that use them; the name of their column in tables.
 
         Returns
         -------
@@ -127,18 +127,19 @@ class Nystroem(
         kernel = make_kernel(
             self.kernel, self.kernel_params, gamma=self.gamma, coef0=self.coef0, degree=self.degree
         )
-        by_class = make_selector(self.selection, labelled=True).needs_labels
-        wanted = Wanted("classes" if by_class else None, required=False)
+        selector = make_selector(self.selection)
+        looks = selector.targets != "ignored" or kernel.is_tuned
+        wanted = Wanted("classes" if looks else None, required=False)
         intake = take_in(self, X, y, None, wanted)
-        plan = make_plan(self, kernel, intake.n_features, intake.dtype, intake.labelled)
+        plan = make_plan(self, kernel, intake.n_features, intake.dtype, intake.kind)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
             blocks, _ = intake.open(progress, Journal())
-            problem, landmarks = plan.choose(blocks, rng)
+            chosen = plan.choose(blocks, rng)
             self.feature_map_ = plan.approximation.build(
-                problem.kernel, landmarks.points, rng, principal=True
+                chosen.problem.kernel, chosen.landmarks.points, rng, principal=True
             )
-            self.component_indices_ = landmarks.indices
+            self.component_indices_ = chosen.landmarks.indices
         return self
 
     def transform(self, X: Any) -> Float:

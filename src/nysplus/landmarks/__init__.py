@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nysplus.landmarks.auto import Auto
 from nysplus.landmarks.base import (
     GivenLandmarks,
     Landmarks,
@@ -13,17 +14,32 @@ from nysplus.landmarks.base import (
     Problem,
     select_landmarks,
 )
-from nysplus.landmarks.supervised import NegativeMargin, SupervisedKMeans, SupportCentroids
-from nysplus.landmarks.unsupervised import KMeans, Uniform
+from nysplus.landmarks.centroids import ClassCentroids
+from nysplus.landmarks.diversity import CholeskyPicker, FarthestPicker, Picker
+from nysplus.landmarks.supervised import (
+    NegativeMargin,
+    Residual,
+    SupervisedKMeans,
+    SupportCentroids,
+)
+from nysplus.landmarks.unsupervised import KMeans, LeverageScores, RPCholesky, Uniform
 
 __all__ = [
     "SELECTORS",
+    "Auto",
+    "CholeskyPicker",
+    "ClassCentroids",
+    "FarthestPicker",
     "GivenLandmarks",
     "KMeans",
     "LandmarkSelector",
     "Landmarks",
+    "LeverageScores",
     "NegativeMargin",
+    "Picker",
     "Problem",
+    "RPCholesky",
+    "Residual",
     "SupervisedKMeans",
     "SupportCentroids",
     "Uniform",
@@ -32,34 +48,34 @@ __all__ = [
 ]
 
 SELECTORS: dict[str, type[LandmarkSelector]] = {
+    "auto": Auto,
+    "class-centroids": ClassCentroids,
     "kmeans": KMeans,
+    "leverage": LeverageScores,
     "negative-margin": NegativeMargin,
+    "residual": Residual,
+    "rpcholesky": RPCholesky,
     "supervised-kmeans": SupervisedKMeans,
     "support-centroids": SupportCentroids,
     "uniform": Uniform,
 }
 
 
-def make_selector(selection: Any, labelled: bool) -> LandmarkSelector:
+def make_selector(selection: Any) -> LandmarkSelector:
     """Return the selector that the parameter `selection` names, or is.
 
     Parameters
     ----------
     selection : str, LandmarkSelector or landmarks as an array
-        "auto" is the paper's rule where there are labels and uniform rows elsewhere.
-    labelled : bool
-        Whether there are classes to choose by.
     """
     if isinstance(selection, LandmarkSelector):
         return selection
     if isinstance(selection, str):
-        if selection == "auto":
-            return NegativeMargin() if labelled else Uniform()
         if selection in SELECTORS:
             return SELECTORS[selection]()
     elif len(getattr(selection, "shape", np.shape(selection))) == 2:
         return GivenLandmarks(selection)
     raise ValueError(
-        f"selection={selection!r} is not known. Allowed are {['auto', *sorted(SELECTORS)]}, "
+        f"selection={selection!r} is not known. Allowed are {sorted(SELECTORS)}, "
         "a nysplus.landmarks object, or an array of landmarks with a row each."
     )

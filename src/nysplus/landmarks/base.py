@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -66,11 +66,14 @@ class LandmarkSelector(BaseEstimator):
 
     Attributes
     ----------
-    needs_labels : bool
-        Whether the rule works on classes only.
+    targets : {"ignored", "optional", "needed", "classes"}
+        Whether the rule looks at targets, cannot do without, or works on classes only.
+    kind : {"rows", "centroids", "class centroids"}
+        What its landmarks are like: the width of a kernel is tuned with a cheap rule of the kind.
     """
 
-    needs_labels: ClassVar[bool] = False
+    targets: ClassVar[Literal["ignored", "optional", "needed", "classes"]] = "ignored"
+    kind: ClassVar[str] = "rows"
 
     def check(self, n: int, approximation: Approximation) -> None:
         """Raise unless the parameters make sense for `n` landmarks. Called before any work."""

@@ -1,16 +1,20 @@
-"""Landmarks chosen with the labels: Algorithm 1 of the paper and its appendices B and C.
+"""Landmarks chosen with the targets: Algorithm 1 of the paper, its appendices and future work.
 
-All three fit a cheap first model (the pilot) and then prefer points of large negative margin,
-``−f_{y_i}(x_i)``: those on the wrong side of the pilot's boundary, or close to it.
+All fit a cheap first model (the pilot) and then prefer points of large negative margin,
+``−f_{y_i}(x_i)``, those on the wrong side of the pilot's boundary or close to it, or of large
+squared error.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.neighbors import NearestNeighbors
 
 from nysplus._blocks import Block
 from nysplus._checks import check_count
@@ -19,7 +23,18 @@ from nysplus._feature_map import Approximation, make_approximation
 from nysplus._sums import Largest
 from nysplus._targets import Float
 from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem, rows_as_landmarks
+from nysplus.landmarks.diversity import make_picker
 from nysplus.landmarks.unsupervised import KMeans, centroids
+
+# Rows that a quantile of the scores is taken from.
+BOUND_ROWS = 10_000
+# Rows that neighbours are looked for among, and how many of them are asked.
+AGREEMENT_ROWS = 20_000
+NEIGHBOURS = 10
+# What the row of least score in a pool weighs, relative to their range.
+LEAST_SCORE = 0.05
+# Below every score that is not an outlier's.
+BEYOND = -1e6
 
 
 @dataclass(repr=False, eq=False)
@@ -36,7 +51,7 @@ class _TwoStage(LandmarkSelector):
 
     n_initial: int | None = None
     approximation: Any = None
-    needs_labels: ClassVar[bool] = True
+    targets: ClassVar[Literal["needed", "classes"]] = "classes"
 
     def check(self, n: int, approximation: Approximation) -> None:
         """Raise unless the parameters make sense for `n` landmarks."""
@@ -75,28 +90,160 @@ class _RowScoring(_TwoStage):
         """Choose `n` landmarks by the pilot's scores (steps 3 and 4)."""
         raise NotImplementedError
 
+    @property
+    def _rounds(self) -> int:
+        """How often landmarks are chosen, each time with the ones before as the pilot's."""
+        return 1
+
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
         """Run both stages."""
         pilot = self.pilot(problem, n, rng)
-        landmarks = self.choose(problem, pilot, n, rng)
-        scored: int = problem.blocks.n_rows * pilot.expansion.landmarks.shape[0]
-        return replace(landmarks, n_kernel_evaluations=pilot.n_kernel_evaluations + scored)
+        landmarks, evaluations = self.choose(problem, pilot, n, rng), _spent(problem, pilot)
+        for _ in range(1, self._rounds):
+            pilot = self._fit_pilot(problem, landmarks.points, rng)
+            landmarks = self.choose(problem, pilot, n, rng)
+            evaluations += _spent(problem, pilot)
+        return replace(landmarks, n_kernel_evaluations=evaluations)
 
 
-def _hardest(problem: Problem, pilot: ExpansionFit, n: int) -> npt.NDArray[np.intp]:
-    """Return the `n` rows of largest negative margin, in one pass (steps 3 and 4)."""
+def _spent(problem: Problem, pilot: ExpansionFit) -> int:
+    """Return the kernel evaluations of a pilot and of scoring all rows by it."""
+    scored: int = problem.blocks.n_rows * pilot.expansion.landmarks.shape[0]
+    return pilot.n_kernel_evaluations + scored
+
+
+Score = Callable[[Block], Float]
+
+
+def _margins(pilot: ExpansionFit) -> Score:
+    """Return ``block ↦`` negative margins by the pilot."""
     expansion = pilot.expansion
+    return lambda block: block.labels.negative_margins(expansion(block.X))
 
-    def negative_margins(block: Block) -> Float:
-        return block.labels.negative_margins(expansion(block.X))
 
+def _squares(pilot: ExpansionFit) -> Score:
+    """Return ``block ↦`` squared errors by the pilot, added over the outputs."""
+    expansion = pilot.expansion
+    return lambda block: ((block.Y - expansion(block.X)) ** 2).sum(axis=1)
+
+
+def _largest(problem: Problem, score: Score, n: int) -> npt.NDArray[np.intp]:
+    """Return the `n` rows of largest score, in one pass (steps 3 and 4)."""
     # the expansion cuts its blocks by itself
     row_bytes = 8 * problem.blocks.n_outputs
-    return problem.blocks.largest(negative_margins, n, row_bytes, "pilot: margins")
+    return problem.blocks.largest(score, n, row_bytes, "pilot: scores")
 
 
 @dataclass(repr=False, eq=False)
-class NegativeMargin(_RowScoring):
+class _Picking(_RowScoring):
+    """Rows by score, with bounds on the score and a picker for rows that differ.
+
+    Parameters
+    ----------
+    max_quantile : float, optional
+        Rows whose score is above this quantile count as outliers.
+    min_agreement : float, optional
+        Rows with whose target fewer than this share of their 10 nearest neighbours agree count as
+        outliers.
+    picker : {"cholesky", "farthest"} or Picker, optional
+        How landmarks are picked from a pool of rows of large score so that they differ from each
+        other; by default those of largest score are taken.
+    oversampling : int, default=4
+        Size of that pool, in landmarks.
+    n_rounds : int, default=1
+        How often landmarks are chosen, each time with the ones before as the pilot's.
+    """
+
+    max_quantile: float | None = None
+    min_agreement: float | None = None
+    picker: Any = None
+    oversampling: int = 4
+    n_rounds: int = 1
+
+    def check(self, n: int, approximation: Approximation) -> None:
+        """Raise unless the parameters make sense for `n` landmarks."""
+        super().check(n, approximation)
+        for name in ("max_quantile", "min_agreement"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Real) and 0 < float(value) <= 1):
+                raise ValueError(f"{name}={value!r} must be None or a number in (0, 1].")
+        check_count("oversampling", self.oversampling)
+        check_count("n_rounds", self.n_rounds)
+        make_picker(self.picker).check()
+
+    @property
+    def _rounds(self) -> int:
+        return self.n_rounds
+
+    def pilot(self, problem: Problem, n: int, rng: np.random.RandomState) -> ExpansionFit:
+        """Fit the pilot on uniform rows."""
+        first = problem.blocks.sample(self.n_initial or n, rng)
+        return self._fit_pilot(problem, problem.blocks.gather(first).X, rng)
+
+    def _score(self, pilot: ExpansionFit) -> Score:
+        """Return what rows are chosen by: the larger, the sooner."""
+        raise NotImplementedError
+
+    def _bound(self, problem: Problem, score: Score, rng: np.random.RandomState) -> float:
+        """Return the score above which rows are outliers."""
+        if self.max_quantile is None:
+            return np.inf
+        some = problem.blocks.gather(problem.blocks.sample(BOUND_ROWS, rng))
+        return float(np.quantile(score(some), self.max_quantile))
+
+    def choose(
+        self, problem: Problem, pilot: ExpansionFit, n: int, rng: np.random.RandomState
+    ) -> Landmarks:
+        """Take rows of large score that are no outliers."""
+        score = self._score(pilot)
+        bound = self._bound(problem, score, rng)
+
+        def bounded(block: Block) -> Float:
+            got = score(block)
+            # Outliers come last, the mildest first: there may be too few other rows.
+            return np.where(got > bound, BEYOND - got, got)
+
+        plain = self.picker is None and self.min_agreement is None
+        n_pool = n if plain else min(self.oversampling * n, problem.blocks.n_candidates)
+        rows = _largest(problem, bounded, n_pool)
+        if plain:
+            return rows_as_landmarks(problem.blocks, rows)
+        pool = problem.blocks.gather(rows)
+        got = score(pool)
+        # Pickers weigh by score, so outliers keep next to none, and nobody a negative one.
+        weight = got - got.min()
+        weight += LEAST_SCORE * max(float(weight.max()), 1e-300)
+        if self.min_agreement is not None:
+            weight = np.where(
+                _agreement(problem, pool, rng) < self.min_agreement, weight * 1e-9, weight
+            )
+        weight = np.where(got > bound, weight * 1e-9, weight)
+        kept = make_picker(self.picker).pick(problem.kernel, pool.X, weight, n, rng)
+        return Landmarks(pool.X[kept], rows[kept])
+
+
+def _agreement(problem: Problem, pool: Block, rng: np.random.RandomState) -> Float:
+    """Return the share of the nearest rows, of a uniform sample, that are of each row's class.
+
+    For values: that lie within one standard deviation of the row's own.
+    """
+    blocks = problem.blocks
+    others = blocks.gather(blocks.sample(AGREEMENT_ROWS, rng))
+    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS + 1, len(others))).fit(others.X)
+    found = near.kneighbors(pool.X, return_distance=False)
+    if blocks.discrete:
+        same = (others.Y[found] == pool.Y[:, None]).all(axis=2)
+    else:
+        spread = np.sqrt(blocks.target_spread().variance)
+        same = (np.abs(others.Y[found] - pool.Y[:, None]) <= spread).all(axis=2)
+    own = others.numbers[found] == pool.numbers[:, None]  # a row agrees with itself
+    counted = np.maximum((~own).sum(axis=1), 1)
+    shares: Float = (same & ~own).sum(axis=1) / counted
+    return shares
+
+
+@dataclass(repr=False, eq=False)
+class NegativeMargin(_Picking):
     """The paper's rule: the rows of largest negative margin under a pilot on uniform rows.
 
     Parameters
@@ -106,24 +253,80 @@ class NegativeMargin(_RowScoring):
         All rows when it exceeds them.
     approximation : str or map object, optional
         The pilot's own map, with its own rank k_0; by default the one of the final model.
+    max_quantile : float, optional
+        Rows whose negative margin is above this quantile count as outliers.
+    min_agreement : float, optional
+        Rows with whose class fewer than this share of their 10 nearest neighbours agree count as
+        outliers.
+    picker : {"cholesky", "farthest"} or Picker, optional
+        How landmarks are picked from a pool of rows of large negative margin so that they differ
+        from each other; by default those of largest negative margin are taken.
+    oversampling : int, default=4
+        Size of that pool, in landmarks.
+    n_rounds : int, default=1
+        How often landmarks are chosen, each time with the ones before as the pilot's.
+    max_negative_margin : float, optional
+        Rows whose negative margin is above this count as outliers: 1 leaves out rows that the
+        pilot is as sure about as it should be, of the wrong class.
 
     Notes
     -----
-    Algorithm 1, steps 1 to 4. Costs one fit with `n_initial` landmarks and one pass that scores
-    all rows. Where classes overlap heavily or the kernel is narrow it picks isolated rows and
-    can fall far below uniform landmarks.
+    Algorithm 1, steps 1 to 4, by default; the other parameters are what the paper names as future
+    work. Costs one fit with `n_initial` landmarks and one pass that scores all rows, for each
+    round. Where classes overlap heavily or the kernel is narrow the plain rule picks isolated rows
+    and can fall far below uniform landmarks.
     """
 
-    def pilot(self, problem: Problem, n: int, rng: np.random.RandomState) -> ExpansionFit:
-        """Fit the pilot on uniform rows."""
-        first = problem.blocks.sample(self.n_initial or n, rng)
-        return self._fit_pilot(problem, problem.blocks.gather(first).X, rng)
+    max_negative_margin: float | None = None
 
-    def choose(
-        self, problem: Problem, pilot: ExpansionFit, n: int, rng: np.random.RandomState
-    ) -> Landmarks:
-        """Take the rows of largest negative margin."""
-        return rows_as_landmarks(problem.blocks, _hardest(problem, pilot, n))
+    def check(self, n: int, approximation: Approximation) -> None:
+        """Raise unless the parameters make sense for `n` landmarks."""
+        super().check(n, approximation)
+        limit: Any = self.max_negative_margin
+        if limit is not None and not (isinstance(limit, Real) and np.isfinite(float(limit))):
+            raise ValueError(f"max_negative_margin={limit!r} must be None or a finite number.")
+
+    def _score(self, pilot: ExpansionFit) -> Score:
+        return _margins(pilot)
+
+    def _bound(self, problem: Problem, score: Score, rng: np.random.RandomState) -> float:
+        limit = np.inf if self.max_negative_margin is None else float(self.max_negative_margin)
+        return min(limit, super()._bound(problem, score, rng))
+
+
+@dataclass(repr=False, eq=False)
+class Residual(_Picking):
+    """The rows of largest squared error under a pilot on uniform rows: the rule for regression.
+
+    Parameters
+    ----------
+    n_initial : int, optional
+        Landmarks of the pilot; by default as many as the final model has.
+    approximation : str or map object, optional
+        The pilot's own map; by default the one of the final model.
+    max_quantile : float, optional
+        Rows whose squared error is above this quantile count as outliers.
+    min_agreement : float, optional
+        Rows count as outliers if fewer than this share of their 10 nearest neighbours have a
+        target within one standard deviation of theirs (the same class, for classes).
+    picker : {"cholesky", "farthest"} or Picker, default="cholesky"
+        How landmarks are picked from a pool of rows of large error so that they differ from each
+        other; None takes those of largest error, which may all lie in one place.
+    oversampling : int, default=4
+        Size of that pool, in landmarks.
+    n_rounds : int, default=1
+        How often landmarks are chosen, each time with the ones before as the pilot's.
+
+    Notes
+    -----
+    One fit with `n_initial` landmarks and one pass that scores all rows, for each round.
+    """
+
+    picker: Any = "cholesky"
+    targets: ClassVar[Literal["needed", "classes"]] = "needed"
+
+    def _score(self, pilot: ExpansionFit) -> Score:
+        return _squares(pilot)
 
 
 @dataclass(repr=False, eq=False)
@@ -145,6 +348,7 @@ class SupervisedKMeans(_RowScoring):
 
     n_candidates: int | None = None
     max_iter: int = 20
+    kind: ClassVar[str] = "centroids"
 
     def check(self, n: int, approximation: Approximation) -> None:
         """Raise unless the parameters make sense for `n` landmarks."""
@@ -169,7 +373,7 @@ class SupervisedKMeans(_RowScoring):
         """Cluster the rows that the pilot finds hardest."""
         n_rows = problem.blocks.n_candidates
         n_candidates = self.n_candidates or max(n, min(20_000, 2 * n_rows // 3))
-        hardest = _hardest(problem, pilot, min(n_candidates, n_rows))
+        hardest = _largest(problem, _margins(pilot), min(n_candidates, n_rows))
         pool = problem.blocks.gather(hardest)
         return Landmarks(centroids(pool, n, self.max_iter, rng)[0])
 
@@ -198,6 +402,7 @@ class SupportCentroids(_TwoStage):
     oversampling: int = 3
     max_rows: int = 20_000
     max_iter: int = 20
+    kind: ClassVar[str] = "centroids"
 
     def check(self, n: int, approximation: Approximation) -> None:
         """Raise unless the parameters make sense for `n` landmarks."""

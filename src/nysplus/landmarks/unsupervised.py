@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.optimize import brentq
 from sklearn import cluster
 from sklearn.exceptions import ConvergenceWarning
 
-from nysplus._blocks import Block
+from nysplus._blocks import Block, row_slices
 from nysplus._checks import check_count
 from nysplus._feature_map import Approximation
+from nysplus._targets import Float
+from nysplus._threads import in_threads
+from nysplus.kernels import Kernel
 from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem, rows_as_landmarks
+from nysplus.landmarks.diversity import (
+    BLOCK,
+    draw,
+    find_pivots,
+    kernel_diagonal,
+    require_positive_semidefinite,
+)
 
 # k-means++ draws its starts one after the other; beyond this many a random start is as good.
 MAX_PLUS_PLUS = 100
+# Rows that it draws from: all of them would cost more than the iterations that follow.
+FEWEST_START_ROWS, START_RATIO = 256, 10
+# Leverage scores are estimated from at least this many rows; fewer would save no time.
+LEVERAGE_ROWS = 256
+# Below this share of the kernel's mean diagonal a ridge drowns in the rounding of the scores.
+LEAST_RIDGE = 1e-8
 
 
 @dataclass(repr=False, eq=False)
@@ -44,6 +64,7 @@ class KMeans(LandmarkSelector):
 
     max_rows: int = 20_000
     max_iter: int = 20
+    kind: ClassVar[str] = "centroids"
 
     def check(self, n: int, approximation: Approximation) -> None:
         """Raise unless the parameters make sense."""
@@ -66,10 +87,13 @@ def centroids(
     fewer distinct centroids than asked for; the repeated ones add nothing and do no harm.
     """
     X = pool.X
+    if n == 1:
+        labels = np.zeros(len(pool), dtype=np.intp)
+        return _means(pool, labels, np.zeros((1, X.shape[1]), dtype=X.dtype)), labels
     clustered, shift = _in_float32(X)
     kmeans = cluster.KMeans(
         n_clusters=n,
-        init="k-means++" if n <= MAX_PLUS_PLUS else "random",
+        init=_starts(clustered, pool.counts, n, rng) if n <= MAX_PLUS_PLUS else "random",
         n_init=1,
         max_iter=max_iter,
         random_state=rng,
@@ -81,13 +105,227 @@ def centroids(
         kmeans.fit(clustered, sample_weight=pool.counts)
     labels = kmeans.labels_.astype(np.intp)
     points = kmeans.cluster_centers_.astype(X.dtype) + shift
-    # The means of the final clusters, from the rows as they are.
-    share = sp.csr_matrix((pool.counts, (labels, np.arange(len(labels)))), (n, len(labels)))
+    return _means(pool, labels, points), labels
+
+
+def _starts(X: Any, weight: Float, n: int, rng: np.random.RandomState) -> Any:
+    """Return `n` rows to start from, by k-means++ on some of them."""
+    some = rng.permutation(X.shape[0])[: max(FEWEST_START_ROWS, START_RATIO * n)]
+    starts, _ = cluster.kmeans_plusplus(X[some], n, sample_weight=weight[some], random_state=rng)
+    return starts
+
+
+def _means(pool: Block, labels: npt.NDArray[np.intp], points: Any) -> Any:
+    """Return the means of clusters, from the rows as they are; `points` where one is empty."""
+    X = pool.X
+    share = sp.csr_matrix((pool.counts, (labels, np.arange(len(labels)))), (len(points), len(pool)))
     mass = np.asarray(share.sum(axis=1)).ravel()
     sums = share @ X.astype(np.float64, copy=False)
     sums = sums.toarray() if sp.issparse(sums) else sums
     points[mass > 0] = sums[mass > 0] / mass[mass > 0, None]
-    return points, labels
+    return points
+
+
+@dataclass(repr=False, eq=False)
+class RPCholesky(LandmarkSelector):
+    """Rows drawn by what the rows before them leave unexplained: randomly pivoted Cholesky.
+
+    Each landmark is drawn in proportion to the squared distance of its features, those of the
+    kernel itself, from the span of the landmarks before it. Dense regions get no more landmarks
+    than they need and small clusters are not missed; the trace of ``K − K̂`` is near the least
+    that `n` rows reach.
+
+    Parameters
+    ----------
+    max_rows : int, default=20000
+        Rows that are drawn from, themselves drawn uniformly. As many as landmarks, at least.
+    block : int, default=128
+        Landmarks that are proposed at once; a matter of speed alone.
+    weight : callable, optional
+        ``weight(X)`` returns a factor for each of some rows, finite and not negative, by which
+        its chance is multiplied. Sample weights always multiply it.
+
+    Notes
+    -----
+    Chen, Epperly, Tropp & Webber, *Randomly pivoted Cholesky*, 2023, in the blocks with rejection
+    of Epperly, Tropp & Webber, *Embrace rejection*, 2024. Needs a positive semidefinite kernel.
+    """
+
+    max_rows: int = 20_000
+    block: int = BLOCK
+    weight: Callable[[Any], Any] | None = None
+
+    def check(self, n: int, approximation: Approximation) -> None:
+        """Raise unless the parameters make sense."""
+        check_count("max_rows", self.max_rows)
+        check_count("block", self.block)
+        if self.weight is not None and not callable(self.weight):
+            raise ValueError(
+                f"weight={self.weight!r} must be None or a function that returns a factor for "
+                "each row of a matrix. Weights of rows are the sample_weight of fit."
+            )
+
+    def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
+        """Draw `n` rows. O(max_rows · n · (d + n)) time, O(max_rows · n) memory, no pass over
+        the other rows.
+        """
+        require_positive_semidefinite(problem.kernel, type(self).__name__)
+        rows = problem.blocks.sample(max(n, self.max_rows), rng)
+        pool = problem.blocks.gather(rows)
+        weight = pool.counts * self._factors(pool.X)
+        pivots = find_pivots(problem.kernel, pool.X, n, weight, rng, block=self.block)
+        chosen = pivots.positions
+        return Landmarks(pool.X[chosen], rows[chosen], pivots.n_kernel_evaluations)
+
+    def _factors(self, X: Any) -> Float:
+        if self.weight is None:
+            return np.ones(X.shape[0])
+        factors = np.asarray(self.weight(X), dtype=np.float64)
+        if factors.shape != X.shape[:1]:
+            raise ValueError(
+                f"weight returned shape {factors.shape} for {X.shape[0]} rows; it must return "
+                f"{X.shape[:1]}, a factor for each."
+            )
+        return factors
+
+
+@dataclass(repr=False, eq=False)
+class LeverageScores(LandmarkSelector):
+    """Rows drawn by their ridge leverage scores: by how much of a fit depends on each row.
+
+    The score of row i is the i-th diagonal entry of ``K (K + λI)⁻¹``; their sum is the effective
+    dimension of the rows at the ridge λ. Landmarks are drawn one after the other in proportion
+    to the scores, without replacement.
+
+    Parameters
+    ----------
+    max_rows : int, default=20000
+        Rows that are drawn from, themselves drawn uniformly. As many as landmarks, at least.
+    alpha : float, optional
+        The ridge λ. By default the one at which the rows have the effective dimension
+        ``n / log n``, or ``n / 2`` below eight landmarks: sampling by leverage takes a logarithm
+        of landmarks for each dimension. Where it is below 1e-8 of the mean of the kernel's
+        diagonal, scores would be rounding errors and that is taken instead.
+
+    Notes
+    -----
+    Scores are estimated by the recursion of Musco & Musco, *Recursive sampling for the Nyström
+    method*, 2017: those of a random half of the rows give the sample that estimates those of all.
+    A sample has `n` rows, 256 at least. Needs a positive semidefinite kernel.
+    """
+
+    max_rows: int = 20_000
+    alpha: float | None = None
+
+    def check(self, n: int, approximation: Approximation) -> None:
+        """Raise unless the parameters make sense."""
+        check_count("max_rows", self.max_rows)
+        alpha: Any = self.alpha
+        if alpha is not None and not (isinstance(alpha, Real) and 0 < float(alpha) < np.inf):
+            raise ValueError(
+                f"alpha={alpha!r} must be a positive finite number, or None for a ridge that "
+                "suits the number of landmarks."
+            )
+
+    def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
+        """Draw `n` rows. O(max_rows · m · (d + m)) time with m the larger of n and 256, O(m²)
+        memory beside the rows, no pass over the other rows.
+        """
+        require_positive_semidefinite(problem.kernel, type(self).__name__)
+        rows = problem.blocks.sample(max(n, self.max_rows), rng)
+        pool = problem.blocks.gather(rows)
+        scores, evaluations = leverage_scores(
+            problem.kernel, pool.X, pool.counts, n, self.alpha, rng
+        )
+        chosen = draw(scores, n, rng)
+        return Landmarks(pool.X[chosen], rows[chosen], evaluations)
+
+
+def leverage_scores(
+    kernel: Kernel,
+    X: Any,
+    counts: Float,
+    n: int,
+    alpha: float | None,
+    rng: np.random.RandomState,
+) -> tuple[Float, int]:
+    """Estimate the ridge leverage scores of rows, each of which stands for `counts` equal ones.
+
+    Parameters are those of :class:`LeverageScores`. Returns the scores, of shape (rows,), and
+    how many kernel values they took. Exact where the rows are no more than the sample.
+    """
+    n_rows, size = X.shape[0], max(n, LEVERAGE_ROWS)
+    diagonal, evaluations = kernel_diagonal(kernel, X)
+    least = LEAST_RIDGE * float(np.average(diagonal, weights=counts))
+    if least <= 0:
+        return counts, evaluations  # the kernel is zero everywhere
+    # Level after level twice as many of the rows, the first as many as a sample holds.
+    order = rng.permutation(n_rows)
+    levels = [n_rows]
+    while levels[-1] > size:
+        levels.append(-(-levels[-1] // 2))
+    sample, chance = order[: levels[-1]], np.ones(levels[-1])
+    for n_level in reversed(levels):
+        level, Z = order[:n_level], X[sample].astype(np.float64)
+        # With C the kernel between rows and sample, B that within the sample and D = counts /
+        # chance: diag(K − C (B + λD⁻¹)⁻¹ Cᵀ) / λ, and (B + λD⁻¹)⁻¹ = TTᵀ.
+        root = np.sqrt(counts[sample] / chance)
+        values, vectors = eigh(root[:, None] * kernel(Z, Z) * root, check_finite=False)
+        values = np.maximum(values, 0.0)
+        ridge = max(_suiting_ridge(values, n, least) if alpha is None else alpha, least)
+        T = root[:, None] * vectors / np.sqrt(values + ridge)
+        left = diagonal[level] - _squares(kernel, X, level, Z, T)
+        scores = np.clip(counts[level] * left / ridge, 0.0, 1.0)
+        evaluations += (n_level + len(sample)) * len(sample)
+        if n_level < n_rows and scores.any():  # without scores the kernel is zero on the level
+            chances = _inclusion(scores, size)
+            drawn = rng.random_sample(n_level) < chances
+            sample, chance = level[drawn], chances[drawn]
+    found = np.empty(n_rows)
+    found[order] = scores
+    return found, evaluations
+
+
+def _squares(kernel: Kernel, X: Any, rows: npt.NDArray[np.intp], Z: Any, T: Float) -> Float:
+    """Return the squared norms of ``k(x, Z) T`` for some rows."""
+    columns = kernel.bind(Z)
+
+    def part(some: slice) -> Float:
+        features = columns(X[rows[some]].astype(np.float64, copy=False)) @ T
+        squares: Float = np.einsum("ij,ij->i", features, features)
+        return squares
+
+    slices = row_slices(len(rows), 8 * (X.shape[1] + 2 * len(T)))
+    return np.concatenate(list(in_threads(part, slices)))
+
+
+def _suiting_ridge(values: Float, n: int, least: float) -> float:
+    """Return the ridge at which eigenvalues have the effective dimension ``n / log n``."""
+    target = n / max(float(np.log(n)), 2.0)
+
+    def excess(log_ridge: float) -> float:
+        return float((values / (values + np.exp(log_ridge))).sum()) - target
+
+    low = float(np.log(least))
+    if excess(low) <= 0:
+        return least  # the kernel has no more dimensions than that
+    # at Σσ / target the effective dimension is below the target
+    high = float(np.log(values.sum() / target))
+    return float(np.exp(brentq(excess, low, high)))
+
+
+def _inclusion(scores: Float, size: int) -> Float:
+    """Return chances in proportion to the scores, at most 1 each, that sum to `size`.
+
+    Less where fewer rows have a score.
+    """
+    certain = np.zeros(len(scores), dtype=bool)
+    while True:
+        left, rest = size - np.count_nonzero(certain), scores[~certain].sum()
+        chances = np.where(certain, 1.0, scores * (left / rest) if rest > 0 else 0.0)
+        if not (chances > 1.0).any():
+            return chances
+        certain |= chances > 1.0
 
 
 def _in_float32(X: Any) -> tuple[Any, Any]:

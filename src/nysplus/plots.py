@@ -1,0 +1,171 @@
+"""Figures, in the manner of scikit-learn's displays. They need matplotlib: ``nysplus[plot]``."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from nysplus.curve import LandmarkCurve, landmark_curve
+from nysplus.estimators import NystroemClassifier, NystroemRegressor
+
+# Okabe and Ito's blue and vermilion, apart for every kind of colour vision and in grey.
+_LINE, _MARK = "#0072B2", "#D55E00"
+
+
+class LandmarkCurveDisplay:
+    """The score on held-out rows against the number of landmarks, with the size in kilobytes.
+
+    Parameters
+    ----------
+    curve : LandmarkCurve
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The scores.
+    band_ : matplotlib collection
+        One standard error to each side.
+    mark_ : matplotlib Line2D
+        The recommended size.
+
+    See Also
+    --------
+    landmark_curve : What it shows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from nysplus.plots import LandmarkCurveDisplay
+    >>> from nysplus import NystroemClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = NystroemClassifier(random_state=0)
+    >>> display = LandmarkCurveDisplay.from_estimator(model, X, y, sizes=[10, 40, 160])
+    >>> display.figure_.savefig("curve.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, curve: LandmarkCurve) -> None:
+        self.curve = curve
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: NystroemClassifier | NystroemRegressor,
+        X: Any,
+        y: Any,
+        *,
+        sizes: Iterable[int] | None = None,
+        sample_weight: Any = None,
+        test_size: float | int = 0.2,
+        random_state: Any = None,
+        ax: Any = None,
+    ) -> LandmarkCurveDisplay:
+        """Compute the curve of an estimator and draw it.
+
+        Parameters
+        ----------
+        estimator : NystroemClassifier or NystroemRegressor
+            Not changed.
+        X, y, sizes, sample_weight, test_size, random_state
+            As for :func:`~nysplus.landmark_curve`.
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+
+        Returns
+        -------
+        LandmarkCurveDisplay
+        """
+        _check_matplotlib()
+        curve = landmark_curve(
+            X,
+            y,
+            sizes,
+            estimator=estimator,
+            sample_weight=sample_weight,
+            test_size=test_size,
+            random_state=random_state,
+        )
+        return cls(curve).plot(ax)
+
+    def plot(self, ax: Any = None) -> LandmarkCurveDisplay:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+
+        Returns
+        -------
+        self
+        """
+        _check_matplotlib()
+        from matplotlib import pyplot
+        from matplotlib.ticker import FixedLocator, NullLocator
+
+        if ax is None:
+            _, ax = pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")
+        curve = self.curve
+        percent = 100.0 if curve.metric == "accuracy" else 1.0
+        scores, errors = percent * curve.scores, percent * curve.errors
+        (self.line_,) = ax.plot(
+            curve.sizes, scores, color=_LINE, marker="o", label="score on held-out rows"
+        )
+        self.band_ = ax.fill_between(
+            curve.sizes,
+            scores - errors,
+            scores + errors,
+            color=_LINE,
+            alpha=0.2,
+            linewidth=0,
+            label="± one standard error",
+        )
+        at = int((curve.sizes == curve.recommended).argmax())
+        (self.mark_,) = ax.plot(
+            curve.sizes[at],
+            scores[at],
+            color=_MARK,
+            marker="D",
+            markersize=11,
+            linestyle="none",
+            label=f"recommended: {curve.recommended} landmarks, {_kilobytes(curve.bytes[at])} kB",
+        )
+        ax.set_xscale("log")
+        shown = _legible(curve)
+        ax.xaxis.set_major_locator(FixedLocator([curve.sizes[i] for i in shown]))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.set_xticklabels([f"{curve.sizes[i]}\n{_kilobytes(curve.bytes[i])}" for i in shown])
+        ax.set_xlabel("landmarks\nkilobytes of the model", fontsize=13)
+        unit = " (%)" if curve.metric == "accuracy" else ""
+        ax.set_ylabel(f"{curve.metric} on held-out rows{unit}", fontsize=13)
+        ax.tick_params(labelsize=12)
+        ax.grid(alpha=0.3)
+        ax.legend(loc="lower right", fontsize=12)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _kilobytes(size: int) -> str:
+    return f"{size / 1024:.1f}" if size < 10 * 1024 else f"{size / 1024:,.0f}"
+
+
+def _legible(curve: LandmarkCurve) -> list[int]:
+    """Return which sizes get a tick: those that leave room for the text of their neighbours."""
+    shown = [len(curve.sizes) - 1]
+    for i in range(len(curve.sizes) - 2, -1, -1):
+        # on the axis as a whole, from 0 to 1, where a label of four digits takes a tenth
+        whole = math.log(curve.sizes[-1] / curve.sizes[0])
+        if math.log(curve.sizes[shown[-1]] / curve.sizes[i]) > 0.1 * whole:
+            shown.append(i)
+    return shown[::-1]
+
+
+def _check_matplotlib() -> None:
+    """Raise before any work where matplotlib is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ImportError(
+            'Figures need matplotlib, which is not installed. Run pip install "nysplus[plot]".'
+        )

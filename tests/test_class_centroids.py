@@ -1,0 +1,309 @@
+"""Class centroids, and the default rule that is made of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, make_moons
+from sklearn.metrics import pairwise_distances
+
+from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus._blocks import Blocks
+from nysplus._expansion import fit_expansion
+from nysplus._feature_map import StandardMap
+from nysplus._targets import ClassTargets, IndicatorTargets, ValueTargets
+from nysplus.kernels import RBF, Chi2, FunctionKernel, Linear
+from nysplus.landmarks import Auto, ClassCentroids, Problem
+from nysplus.landmarks import auto as auto_room
+from nysplus.landmarks.centroids import share_out
+
+ALPHAS = (1e-3, 1e-1, 10.0)
+
+
+def problem_of(X, targets, kernel=None, **weights):
+    return Problem(Blocks(X, targets, **weights), kernel or RBF(1.0), StandardMap(), ALPHAS)
+
+
+@pytest.fixture
+def overlapping(rng):
+    """Three classes of different sizes on a line; 0 and 1 overlap, 2 is far away."""
+    y = np.repeat([0, 1, 2], [300, 200, 100])
+    return rng.randn(600, 2) * 0.7 + np.array([[0, 0], [1.5, 0], [9, 0]])[y], y
+
+
+# ---- sharing out -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "masses", "sizes", "expected"),
+    [
+        (10, [6, 3, 1], [100, 100, 100], [6, 3, 1]),
+        (10, [98, 1, 1], [100, 100, 100], [8, 1, 1]),  # one each at least
+        (10, [98, 1, 1], [4, 100, 100], [4, 3, 3]),  # no more than there are rows
+        (2, [1, 5, 3], [100, 100, 100], [0, 1, 1]),  # fewer than classes: the heaviest
+        (3, [1, 5, 3], [100, 0, 100], [1, 0, 2]),  # a class without rows gets none
+        (7, [1, 1, 1], [100, 100, 100], [3, 2, 2]),
+        (9, [1, 1], [4, 4], [4, 4]),
+    ],
+)
+def test_shares(n, masses, sizes, expected):
+    got = share_out(n, np.array(masses, dtype=float), np.array(sizes))
+    assert sorted(got) == sorted(expected)
+    assert got.tolist() == expected or len(set(masses)) < len(masses)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shares_add_up_and_follow_the_masses(seed):
+    rng = np.random.RandomState(seed)
+    k = rng.randint(2, 30)
+    masses, sizes = rng.rand(k) ** 3 + 1e-3, rng.randint(1, 200, k)
+    n = rng.randint(k, sizes.sum() + 1)
+    got = share_out(n, masses, sizes)
+    assert got.sum() == n
+    assert (got >= 1).all()
+    assert (got <= sizes).all()
+    free = (got < sizes) & (got > 1)
+    # among classes that no bound holds, none is further from its part than rounding
+    wanted = masses[free] / masses[free].sum() * got[free].sum()
+    assert (np.abs(got[free] - wanted) <= 2).all()
+
+
+# ---- class centroids ---------------------------------------------------------------------------
+
+
+def test_every_landmark_is_a_mean_of_rows_of_one_class(overlapping):
+    X, y = overlapping
+    points = (
+        ClassCentroids()
+        .select(problem_of(X, ClassTargets(y, 3)), 30, np.random.RandomState(0))
+        .points
+    )
+    assert points.shape == (30, 2)
+    far = points[:, 0] > 5
+    assert 1 <= far.sum() < 10  # an easy class needs few
+    assert not ((points[:, 0] > 4.5) & (points[:, 0] < 6.5)).any()
+
+
+def test_hard_classes_get_more_landmarks(overlapping):
+    X, y = overlapping
+    problem = problem_of(X, ClassTargets(y, 3))
+
+    def far(selector):
+        points = selector.select(problem, 30, np.random.RandomState(0)).points
+        return int((points[:, 0] > 5).sum())
+
+    assert far(ClassCentroids()) < far(ClassCentroids(power=0, share="rows"))
+    assert far(ClassCentroids(power=0, share="rows")) == 5
+    assert far(ClassCentroids(power=0, share="root")) > 5
+
+
+def test_weights_draw_centroids_towards_the_boundary(overlapping):
+    X, y = overlapping
+    problem = problem_of(X, ClassTargets(y, 3))
+
+    def gap(power):
+        """Mean distance to the line between classes 0 and 1."""
+        distances = []
+        for seed in range(10):
+            points = (
+                ClassCentroids(power=power).select(problem, 20, np.random.RandomState(seed)).points
+            )
+            distances.append(np.abs(points[points[:, 0] < 5, 0] - 0.75).mean())
+        return np.mean(distances)
+
+    assert gap(2.0) < gap(0.5) < gap(0.0)
+
+
+def test_fewer_landmarks_than_classes(overlapping):
+    X, y = overlapping
+    points = (
+        ClassCentroids()
+        .select(problem_of(X, ClassTargets(y, 3)), 2, np.random.RandomState(0))
+        .points
+    )
+    assert (points[:, 0] < 5).all()  # the easy class is the one without
+    np.testing.assert_allclose(sorted(points[:, 0]), [0.2, 1.3], atol=0.4)
+
+
+def test_weights_equal_repeated_rows_where_nothing_is_drawn(overlapping):
+    X, y = overlapping
+    weight = np.where(np.arange(600) % 3 == 0, 2.0, 1.0)
+    rule = ClassCentroids(power=0, share="rows")
+    weighted = problem_of(X, ClassTargets(y, 3), sample_weight=weight)
+    rows = np.repeat(np.arange(600), weight.astype(int))
+    repeated = problem_of(X[rows], ClassTargets(y[rows], 3))
+    one, other = (
+        rule.select(problem, 3, np.random.RandomState(0)).points for problem in (weighted, repeated)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("convert", "kernel"),
+    [
+        (sp.csr_matrix, RBF(1.0)),
+        (np.asarray, FunctionKernel(lambda A, B: RBF(1.0)(A, B), vectorized=True)),
+    ],
+    ids=["sparse", "function"],
+)
+@pytest.mark.parametrize("rule", [ClassCentroids(), Auto()], ids=["class-centroids", "auto"])
+def test_landmarks_that_must_be_rows_are_the_nearest_ones(rule, convert, kernel, overlapping):
+    X, y = overlapping
+    got = rule.select(
+        problem_of(convert(X), ClassTargets(y, 3), kernel), 20, np.random.RandomState(0)
+    )
+    dense = got.points.toarray() if sp.issparse(got.points) else got.points
+    np.testing.assert_array_equal(dense, X[got.indices])
+    assert len(set(got.indices.tolist())) == len(got.indices) > 15
+    if isinstance(rule, ClassCentroids) and not sp.issparse(got.points):
+        centroids = rule.select(
+            problem_of(X, ClassTargets(y, 3)), 20, np.random.RandomState(0)
+        ).points
+        nearest = pairwise_distances(centroids, X).argmin(axis=1)
+        assert len({*nearest} & {*got.indices}) >= 15  # of the same cluster, so nearly always
+
+
+def test_multilabel_rows_are_grouped_by_their_labels(rng):
+    corners = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0]])
+    Y = corners[rng.randint(0, 3, 300)]
+    X = 4 * Y + rng.randn(300, 2)
+    points = (
+        ClassCentroids()
+        .select(problem_of(X, IndicatorTargets(Y)), 12, np.random.RandomState(0))
+        .points
+    )
+    assert {tuple(np.sign(point)) for point in points} == {tuple(corner) for corner in corners}
+
+
+def test_combinations_beyond_the_limit_share_a_group(rng):
+    Y = np.where(rng.rand(200, 5) > 0.5, 1.0, -1.0)
+    groups = IndicatorTargets(Y).groups(4)
+    assert {*groups} == {0, 1, 2, 3}
+    alone = [{tuple(row) for row in Y[groups == group]} for group in range(3)]
+    assert all(len(combination) == 1 for combination in alone)
+
+
+def test_values_are_grouped_by_quantiles(rng):
+    values = rng.randn(1000) ** 3
+    groups = ValueTargets(values[:, None]).groups(10)
+    assert np.bincount(groups).tolist() == [100] * 10
+    order = np.argsort(values)
+    assert (np.diff(groups[order]) >= 0).all()
+    assert {*ValueTargets(np.ones((5, 2))).groups(10)} <= {0, 1}
+
+
+def test_values_get_landmarks_where_errors_are(rng):
+    """A wave on the right half only: the flat half needs next to none."""
+    X = rng.rand(2000, 1) * 10
+    y = np.where(X > 5, np.sin(6 * X), 0.0)
+    problem = problem_of(X, ValueTargets(y), RBF(5.0))
+    points = (
+        ClassCentroids(power=1, n_initial=20).select(problem, 40, np.random.RandomState(0)).points
+    )
+    assert (points > 5).mean() > 0.6
+
+
+@pytest.mark.parametrize(
+    ("selector", "message"),
+    [
+        (ClassCentroids(power=-1), "power=-1 must be a finite number of at least 0"),
+        (ClassCentroids(power=np.inf), "power=inf must be"),
+        (ClassCentroids(share="equal"), "share='equal' is not known.*'hardness'"),
+        (ClassCentroids(n_initial=0), "n_initial=0 must be"),
+        (ClassCentroids(max_iter=0), "max_iter=0 must be"),
+        (ClassCentroids(max_rows=2.5), "max_rows=2.5 must be"),
+    ],
+)
+def test_bad_parameters(selector, message):
+    X, y = make_moons(50, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        NystroemClassifier(5, selection=selector).fit(X, y)
+
+
+# ---- auto --------------------------------------------------------------------------------------
+
+
+def test_auto_keeps_the_best_of_its_candidates(overlapping, monkeypatch):
+    X, y = overlapping
+    problem = problem_of(X, ClassTargets(y, 3))
+    merits = []
+
+    def spy(*args, **kwargs):
+        fit = fit_expansion(*args, **kwargs)
+        if kwargs.get("judged"):
+            merits.append((fit.merit, fit.expansion.landmarks))
+        return fit
+
+    monkeypatch.setattr(auto_room, "fit_expansion", spy)
+    got = Auto().select(problem, 12, np.random.RandomState(0)).points
+    assert len(merits) == 4
+    best = max(merits, key=lambda pair: pair[0])
+    np.testing.assert_array_equal(got, best[1])
+    assert min(merits, key=lambda pair: pair[0])[0] < best[0]  # there was a choice
+
+
+def test_auto_with_many_landmarks_is_class_centroids(overlapping):
+    X, y = overlapping
+    problem = problem_of(X, ClassTargets(y, 3))
+    one = Auto().select(problem, 60, np.random.RandomState(3))
+    other = ClassCentroids().select(problem, 60, np.random.RandomState(3))
+    np.testing.assert_array_equal(one.points, other.points)
+    assert one.n_kernel_evaluations == other.n_kernel_evaluations
+
+
+@pytest.mark.parametrize("n", [20, 100])
+def test_auto_beats_uniform_rows(n):
+    X, y = load_digits(return_X_y=True)
+    got = {
+        rule: np.mean([
+            NystroemClassifier(n, selection=rule, random_state=seed)
+            .fit(X[:1200], y[:1200])
+            .score(X[1200:], y[1200:])
+            for seed in range(3)
+        ])
+        for rule in ("auto", "uniform", "negative-margin")
+    }  # fmt: skip
+    assert got["auto"] > got["uniform"] + 0.005
+    assert got["auto"] > got["negative-margin"] + 0.005
+
+
+def test_auto_for_values_lowers_the_error(rng):
+    X = rng.rand(3000, 3)
+    y = np.sin(8 * X[:, 0]) + 0.3 * np.cos(5 * X[:, 1])  # the third feature does not matter
+    errors = {}
+    for rule in ("auto", "kmeans", "uniform"):
+        model = NystroemRegressor(30, selection=rule, random_state=0).fit(X[:2000], y[:2000])
+        errors[rule] = np.sqrt(np.mean((model.predict(X[2000:]) - y[2000:]) ** 2))
+    assert errors["auto"] < 0.6 * min(errors["kmeans"], errors["uniform"])
+
+
+def test_auto_for_values_of_noise_is_no_worse_than_its_start(rng):
+    X, y = rng.rand(600, 4), rng.randn(600)
+    fresh, truth = rng.rand(2000, 4), 0.0
+    errors = {
+        rule: np.sqrt(np.mean([
+            np.mean((
+                NystroemRegressor(40, selection=rule, random_state=seed).fit(X, y).predict(fresh)
+                - truth
+            ) ** 2)
+            for seed in range(4)
+        ]))
+        for rule in ("auto", "kmeans")
+    }  # fmt: skip
+    assert errors["auto"] < errors["kmeans"] + 0.1
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Chi2(1.0), RBF(1.0)], ids=["linear", "chi2", "rbf"])
+def test_auto_for_values_with_any_kernel(kernel, rng):
+    X, Y = rng.rand(300, 3), rng.randn(300, 2)
+    model = NystroemRegressor(10, kernel=kernel, random_state=0).fit(X, Y)
+    assert model.landmarks_.shape == (10, 3)
+    assert model.predict(X).shape == (300, 2)
+
+
+def test_auto_for_values_of_sparse_rows_takes_rows(rng):
+    X = sp.random(300, 20, density=0.3, format="csr", random_state=0)
+    model = NystroemRegressor(15, random_state=0).fit(X, np.asarray(X.sum(axis=1)).ravel())
+    assert sp.issparse(model.landmarks_)
+    assert (X[model.landmark_indices_] != model.landmarks_).nnz == 0

@@ -1,0 +1,199 @@
+"""gamma="auto": the width by leave-one-out, on rows that made no landmark."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
+from nysplus import _tuning as tuning
+from nysplus._blocks import Blocks
+from nysplus._feature_map import StandardMap
+from nysplus._ridge import AUTO_ALPHAS
+from nysplus._targets import ClassTargets, ValueTargets
+from nysplus.kernels import RBF, Laplacian, Linear, Polynomial
+from nysplus.landmarks import Auto, GivenLandmarks, KMeans, NegativeMargin, Uniform
+
+
+def checkerboard(rng, rows, cells):
+    """Classes of a checkerboard with so many cells a side: narrow kernels for many cells."""
+    X = rng.rand(rows, 2)
+    return X, (np.floor(cells * X).sum(axis=1) % 2).astype(int)
+
+
+@pytest.mark.parametrize("rule", [Auto(), KMeans(), Uniform(), NegativeMargin()], ids=repr)
+def test_fast_changes_want_narrow_kernels(rule, rng):
+    X = rng.rand(3000, 2)
+    odds = 3 * np.sin(25 * X[:, 0]) * np.sin(25 * X[:, 1])
+    y = (rng.rand(3000) < 1 / (1 + np.exp(-odds))).astype(int)
+    scale, auto = (
+        NystroemClassifier(60, gamma=gamma, selection=rule, random_state=0).fit(X[:2000], y[:2000])
+        for gamma in ("scale", "auto")
+    )
+    assert auto.gamma_ >= 4 * scale.gamma_
+    assert auto.score(X[2000:], y[2000:]) > scale.score(X[2000:], y[2000:])
+
+
+def test_chosen_width_is_nearly_the_best(rng):
+    X, y = checkerboard(rng, 6000, 4)
+    train, test = slice(0, 4000), slice(4000, None)
+    scale = 1 / (2 * X[train].var())
+    scores = {}
+    for octave in tuning.OCTAVES:
+        model = NystroemClassifier(80, gamma=scale * 2.0**octave, random_state=0)
+        scores[octave] = model.fit(X[train], y[train]).score(X[test], y[test])
+    auto = NystroemClassifier(80, gamma="auto", random_state=0).fit(X[train], y[train])
+    assert min(scores.values()) < max(scores.values()) - 0.1
+    assert auto.score(X[test], y[test]) > max(scores.values()) - 0.02
+
+
+def test_values_are_judged_by_their_error(rng):
+    X = rng.rand(3000, 1)
+    widths = [
+        NystroemRegressor(50, gamma="auto", random_state=0).fit(X, np.sin(k * X[:, 0])).gamma_
+        for k in (3, 60)
+    ]
+    assert widths[1] >= 4 * widths[0]
+
+
+def test_rows_that_judge_make_no_landmark(rng, monkeypatch):
+    seen = {}
+    original = tuning._landmarks
+
+    def spy(pool, *args):
+        seen["pool"] = pool.X
+        return original(pool, *args)
+
+    widths = tuning._widths
+
+    def judged_by(judged, *args):
+        seen["judged"] = judged.X
+        return widths(judged, *args)
+
+    monkeypatch.setattr(tuning, "_landmarks", spy)
+    monkeypatch.setattr(tuning, "_widths", judged_by)
+    X, y = checkerboard(rng, 500, 3)
+    NystroemClassifier(20, gamma="auto", random_state=0).fit(X, y)
+    pool, judged = ({tuple(row) for row in seen[name]} for name in ("pool", "judged"))
+    assert not pool & judged
+    assert len(pool | judged) == 500
+    assert len(judged) == 167
+
+
+def test_leave_one_out_is_that_of_fits_without_the_row(rng):
+    X, y = checkerboard(rng, 40, 2)
+    judged = Blocks(X, ClassTargets(y, 2)).gather(np.arange(40))
+    Z, kernel, alphas = rng.rand(6, 2), RBF(3.0), (1e-3, 1.0)
+    accuracies, errors = tuning._leave_one_out(judged, kernel, Z, alphas, rng)
+    for number, alpha in enumerate(alphas):
+        scores = np.empty(40)
+        for i in range(40):
+            rest = np.arange(40) != i
+            model = NystroemClassifier(selection=Z, gamma=3.0, alpha=alpha).fit(X[rest], y[rest])
+            scores[i] = model.decision_function(X[i : i + 1])[0]
+        assert accuracies[number] == pytest.approx(np.mean((scores > 0) == y))
+        squares = np.minimum(((2 * y - 1 - scores) / 2) ** 2, 1.0)
+        assert errors[number] == pytest.approx(squares.mean(), rel=1e-6)
+
+
+def test_errors_of_values_are_clipped_in_their_own_units(rng):
+    X, y = rng.rand(50, 1), rng.randn(50, 2)
+    Z = rng.rand(5, 1)
+
+    def judge(Y):
+        judged = Blocks(X, ValueTargets(Y)).gather(np.arange(50))
+        return tuning._leave_one_out(judged, RBF(1.0), Z, (0.1,), rng)
+
+    accuracies, errors = judge(y)
+    assert accuracies is None
+    assert judge(1e6 * y + 3)[1] == pytest.approx(errors, rel=1e-6)
+    wild = y.copy()
+    wild[0] = 1e9
+    assert judge(wild)[1] < 2 * tuning.MAX_VARIANCES
+
+
+@pytest.mark.parametrize(
+    "kernel", ["laplacian", "matern", "polynomial", "sigmoid"], ids=lambda kernel: kernel
+)
+def test_every_kernel_with_a_width(kernel, rng):
+    X, y = checkerboard(rng, 300, 2)
+    model = NystroemClassifier(20, kernel=kernel, gamma="auto", random_state=0).fit(X, y)
+    assert model.gamma_ > 0
+
+
+def test_kernels_without_a_width_ignore_it(rng):
+    X, y = checkerboard(rng, 100, 2)
+    model = NystroemClassifier(10, kernel="linear", gamma="auto").fit(X, y)
+    assert model.gamma_ is None
+    assert not Linear().is_tuned
+
+
+@pytest.mark.parametrize("kernel", [RBF("auto"), Laplacian("auto"), Polynomial("auto")], ids=repr)
+def test_kernel_objects_have_it_too(kernel, rng):
+    X, y = checkerboard(rng, 200, 2)
+    model = NystroemClassifier(10, kernel=kernel, random_state=0).fit(X, y)
+    assert model.gamma_ > 0
+    assert model.kernel.gamma == "auto"
+
+
+def test_few_rows(rng):
+    for rows in (2, 3, 5, 12):
+        X, y = rng.rand(rows, 2), np.arange(rows) % 2
+        model = NystroemClassifier(2, gamma="auto", random_state=0).fit(X, y)
+        assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_given_landmarks_sparse_rows_and_weights(rng):
+    X, y = checkerboard(rng, 400, 2)
+    Z = X[:30]
+    assert isinstance(GivenLandmarks(Z), GivenLandmarks)
+    model = NystroemClassifier(selection=Z, gamma="auto", random_state=0)
+    np.testing.assert_array_equal(model.fit(X, y).landmarks_, Z)
+    sparse = NystroemClassifier(20, gamma="auto", random_state=0).fit(sp.csr_matrix(X), y)
+    assert sp.issparse(sparse.landmarks_)
+    weight = np.r_[np.ones(200), np.zeros(200)]
+    half = NystroemClassifier(20, gamma="auto", random_state=0)
+    assert half.fit(X, y, sample_weight=weight).gamma_ > 0
+
+
+def test_same_seed_same_width(rng):
+    X, y = checkerboard(rng, 500, 3)
+    model = NystroemClassifier(20, gamma="auto", random_state=3)
+    assert model.fit(X, y).gamma_ == clone(model).fit(X, y).gamma_
+
+
+def test_the_transformer_goes_by_y(rng):
+    X, y = checkerboard(rng, 500, 4)
+    features = Nystroem(gamma="auto", n_components=40, random_state=0)
+    assert features.fit(X, y).gamma_ > 0
+    assert features.fit(X, X[:, 0]).gamma_ > 0  # values
+    with pytest.raises(ValueError, match="gamma='auto' goes by the targets, and there are none"):
+        features.fit(X)
+
+
+def test_grid_search_over_everything_new(rng):
+    X, y = checkerboard(rng, 200, 2)
+    grid = {
+        "gamma": ["scale", "auto"],
+        "selection": ["auto", "class-centroids", "rpcholesky"],
+        "metric": [None, "diagonal", 1],
+    }
+    search = GridSearchCV(NystroemClassifier(10, alpha=1e-2, random_state=0), grid, cv=2)
+    search.fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_nine_widths_about_scale(rng):
+    X, y = checkerboard(rng, 300, 2)
+    blocks = Blocks(X, ClassTargets(y, 2))
+    judged, pool = tuning.split_rows(blocks, 100, 200, rng)
+    middle = RBF("scale").resolve(pool, rng)
+    widths = list(tuning._widths(judged, middle, X[:10], AUTO_ALPHAS, rng))
+    ratios = sorted(width.kernel.gamma / middle.gamma for width in widths)
+    np.testing.assert_allclose(ratios, 2.0 ** np.arange(-4, 5))
+    best = tuning.choose_width(judged, pool, RBF(), Uniform(), 10, AUTO_ALPHAS, rng)
+    assert best.merit <= best.accuracy
+    assert StandardMap().build(best.kernel, best.landmarks, rng).rank > 0
