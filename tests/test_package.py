@@ -16,6 +16,7 @@ SOURCE = Path(nysplus.__file__).parent
 # Each module may import from itself and from what stands before it.
 ORDER = [
     "_checks",
+    "_files",
     "_progress",
     "_targets",
     "_threads",
@@ -35,6 +36,7 @@ ORDER = [
     "_projection",
     "_storage",
     "_expansion",
+    "_quantise",
     "_incremental",
     "_probability",
     "landmarks",
@@ -43,8 +45,13 @@ ORDER = [
     "_validation",
     "_intake",
     "_cost",
+    "_compress",
+    "_parameters",
+    "persistence",
     "transformer",
     "estimators",
+    "_from_sklearn",
+    "export",
     "curve",
     "plots",
     "",  # the package itself
@@ -80,7 +87,10 @@ def test_imports_point_one_way(path):
             assert ORDER.index(target) <= ORDER.index(room), f"{path.name} imports {name}"
 
 
-OPTIONAL = ["matplotlib", "rich", "typer", "pandas", "polars", "dask", "pyarrow"]
+OPTIONAL = [
+    *("matplotlib", "rich", "typer", "pandas", "polars", "dask", "pyarrow"),
+    *("onnx", "onnxruntime", "skl2onnx"),
+]
 
 
 def test_import_needs_nothing_optional():

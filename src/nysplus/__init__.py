@@ -2,9 +2,11 @@
 
 from nysplus._checkpoint import Checkpoint
 from nysplus._feature_map import EnsembleMap, RandomizedMap, StandardMap
+from nysplus._from_sklearn import from_svc
 from nysplus._metric import LearnedMetric
 from nysplus.curve import LandmarkCurve, landmark_curve
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
+from nysplus.persistence import load
 from nysplus.plots import LandmarkCurveDisplay
 from nysplus.transformer import Nystroem
 
@@ -21,5 +23,7 @@ __all__ = [
     "NystroemRegressor",
     "RandomizedMap",
     "StandardMap",
+    "from_svc",
     "landmark_curve",
+    "load",
 ]

@@ -208,4 +208,5 @@ class LeftOut:
             alone = left_out_scores(whole, block.Y, leverage)
             return Listed(block.numbers, alone, block.Y, block.weight)
 
-        return rows.fold(part, zero, task.row_bytes, f"{task.stage}: left-out rows")
+        found: Listed = rows.fold(part, zero, task.row_bytes, f"{task.stage}: left-out rows")
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from functools import partial
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nysplus._blocks import RowBlocks
 from nysplus._checkpoint import FileJournal, Journal
 from nysplus._checks import check_count
+from nysplus._compress import compress_model
 from nysplus._cost import Cost, estimate, invented_rows
 from nysplus._expansion import KernelExpansion, evaluate
 from nysplus._incremental import RunningFit
@@ -27,6 +29,7 @@ from nysplus._targets import ClassCode, Code, Float, ValueCode
 from nysplus._tasks import LeftOut
 from nysplus._validation import Plan, make_plan
 from nysplus.kernels import make_kernel
+from nysplus.persistence import loadable, save
 
 # Rows whose leave-one-out scores probabilities are scaled by: enough for a single number.
 SCALING_ROWS = 1000
@@ -257,6 +260,40 @@ class _KernelMachine(CallbackSupportMixin):
         blocks, found = intake.open(Progress(), Journal())
         return evaluate(self._decoded, blocks, found)
 
+    def compress(self, n_components: int, X: Any = None, y: Any = None) -> Any:
+        """Return a smaller model that scores as this one does, without a fit from scratch.
+
+        Landmarks that cost least are left out, the others take over their part, and are moved
+        where the kernel has gradients.
+
+        Parameters
+        ----------
+        n_components : int
+            Landmarks to keep.
+        X : array-like or sparse matrix of shape (n_rows, n_features), optional
+            Typical rows, some thousands, on which the scores are to stay the same. Without them
+            the landmarks stand in.
+        y : array-like, optional
+            Their classes, by which probabilities are scaled again.
+
+        Returns
+        -------
+        estimator of the same class
+            Fitted; this one stays as it is.
+        """
+        check_is_fitted(self)
+        return compress_model(self, n_components, X, y)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that :func:`nysplus.load` reads; never pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            Replaced in one step if it exists. Sums of `partial_fit` are not kept.
+        """
+        save(self, path)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "expansion_")
 
@@ -301,6 +338,7 @@ class _KernelMachine(CallbackSupportMixin):
         return tags
 
 
+@loadable
 class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
     """Kernel classifier that compares an input with few landmarks.
 
@@ -595,6 +633,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         return tags
 
 
+@loadable
 class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """Kernel ridge regression restricted to the span of few landmarks.
 

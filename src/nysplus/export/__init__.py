@@ -1,0 +1,7 @@
+"""Fitted models in formats that others read."""
+
+from nysplus.export.c_header import to_c
+from nysplus.export.json_text import to_json
+from nysplus.export.onnx_graph import register_converters, to_onnx
+
+__all__ = ["register_converters", "to_c", "to_json", "to_onnx"]

@@ -1,0 +1,252 @@
+"""Models of scikit-learn keep their scores when they are imported."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import (
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR
+
+from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus._compress import compress_model
+from nysplus._from_sklearn import from_svc
+
+X, CLASSES = make_classification(
+    300, 8, n_informative=6, n_classes=3, class_sep=1.5, random_state=0
+)
+TWO = CLASSES > 0
+VALUES = np.sin(X[:, 0]) + X[:, 1]
+TEST = np.random.RandomState(1).randn(100, 8)
+
+KERNELS = [
+    {"kernel": "rbf"},
+    {"kernel": "rbf", "gamma": "auto"},
+    {"kernel": "rbf", "gamma": 0.3},
+    {"kernel": "linear"},
+    {"kernel": "poly", "coef0": 1.0, "degree": 2, "gamma": 0.1},
+    {"kernel": "sigmoid", "gamma": 0.01, "coef0": 0.1},
+]
+POSITIVE = [params for params in KERNELS if params["kernel"] != "sigmoid"]
+
+
+@pytest.mark.parametrize("kind", [SVC, NuSVC])
+@pytest.mark.parametrize("params", KERNELS, ids=str)
+def test_two_classes_exactly(kind, params):
+    svc = kind(**params).fit(X, TWO)
+    model = from_svc(svc)
+    assert type(model) is NystroemClassifier
+    np.testing.assert_allclose(
+        model.decision_function(TEST), svc.decision_function(TEST), rtol=1e-6, atol=1e-6
+    )
+    np.testing.assert_array_equal(model.predict(TEST), svc.predict(TEST))
+    np.testing.assert_array_equal(model.landmarks_, X[model.landmark_indices_])
+
+
+@pytest.mark.parametrize("kind", [SVR, NuSVR])
+@pytest.mark.parametrize("params", KERNELS, ids=str)
+def test_support_vector_regression_exactly(kind, params):
+    svr = kind(**params).fit(X, VALUES)
+    model = from_svc(svr)
+    assert type(model) is NystroemRegressor
+    np.testing.assert_allclose(model.predict(TEST), svr.predict(TEST), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [SVC, NuSVC])
+@pytest.mark.parametrize("params", POSITIVE, ids=str)
+def test_several_classes_nearly(kind, params):
+    """Less so for a linear kernel: worst margins are no linear functions."""
+    svc = kind(**params).fit(X, CLASSES)
+    model = from_svc(svc)
+    assert model.decision_function(TEST).shape == (100, 3)
+    least = 0.92 if params["kernel"] == "linear" else 0.98
+    assert np.mean(model.predict(X) == svc.predict(X)) > least
+
+
+def test_several_classes_of_an_indefinite_kernel_have_mean_margins():
+    svc = SVC(kernel="sigmoid", gamma=0.01, decision_function_shape="ovo").fit(X, CLASSES)
+    f01, f02, f12 = svc.decision_function(TEST).T
+    expected = np.stack([f01 + f02, f12 - f01, -f02 - f12], axis=1) / 2
+    np.testing.assert_allclose(from_svc(svc).decision_function(TEST), expected, atol=1e-9)
+
+
+def test_digits_agree_with_the_votes(digits):
+    X, y = digits
+    svc = SVC(C=10).fit(X[::2], y[::2])
+    model = from_svc(svc)
+    assert np.mean(model.predict(X[1::2]) == svc.predict(X[1::2])) > 0.99
+    small = compress_model(model, len(svc.support_) // 10, X[::2])
+    assert small.score(X[1::2], y[1::2]) > svc.score(X[1::2], y[1::2]) - 0.015
+
+
+def test_margins_far_from_all_support_vectors_decide_alike():
+    svc = SVC().fit(X, CLASSES)
+    far = np.full((1, 8), 1e3)
+    assert from_svc(svc).predict(far) == svc.predict(far)
+
+
+@pytest.mark.parametrize("y", [VALUES, np.stack([VALUES, X[:, 2]], axis=1)], ids=["one", "two"])
+@pytest.mark.parametrize("params", [*POSITIVE[2:], {"kernel": "rbf"}, {"kernel": "laplacian"}])
+def test_kernel_ridge_exactly(params, y):
+    ridge = KernelRidge(**params).fit(X, y)
+    model = from_svc(ridge)
+    assert model.predict(TEST).shape == ridge.predict(TEST).shape
+    np.testing.assert_allclose(model.predict(TEST), ridge.predict(TEST), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
+@pytest.mark.parametrize(
+    "linear", [RidgeClassifier(), LinearSVC(), LogisticRegression(), SGDClassifier(random_state=0)]
+)
+@pytest.mark.parametrize(
+    "params", [{}, {"gamma": 0.05}, {"kernel": "poly", "degree": 2, "coef0": 2.0}], ids=str
+)
+def test_pipelines_of_classifiers_exactly(linear, params, y):
+    pipeline = make_pipeline(Nystroem(n_components=30, random_state=0, **params), linear).fit(X, y)
+    model = from_svc(pipeline)
+    expected = pipeline.decision_function(TEST)
+    tolerance = 1e-6 * np.abs(expected).max()
+    np.testing.assert_allclose(model.decision_function(TEST), expected, atol=tolerance)
+    np.testing.assert_array_equal(model.predict(TEST), pipeline.predict(TEST))
+    np.testing.assert_array_equal(model.landmarks_, X[model.landmark_indices_])
+
+
+@pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
+def test_logistic_regression_keeps_its_probabilities(y):
+    pipeline = make_pipeline(Nystroem(n_components=30, random_state=0), LogisticRegression())
+    pipeline.fit(X, y)
+    expected = pipeline.predict_proba(TEST)
+    np.testing.assert_allclose(from_svc(pipeline).predict_proba(TEST), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("y", [VALUES, np.stack([VALUES, X[:, 2]], axis=1)], ids=["one", "two"])
+def test_pipelines_of_regressors_exactly(y, intercept):
+    ridge = Ridge(fit_intercept=intercept)
+    pipeline = make_pipeline(Nystroem(n_components=30, random_state=0), ridge).fit(X, y)
+    model = from_svc(pipeline)
+    assert model.predict(TEST).shape == pipeline.predict(TEST).shape
+    np.testing.assert_allclose(model.predict(TEST), pipeline.predict(TEST), rtol=1e-6, atol=1e-6)
+
+
+def test_several_labels():
+    Y = np.stack([TWO, X[:, 0] > 0, X[:, 1] > 0], axis=1).astype(int)
+    pipeline = make_pipeline(Nystroem(n_components=30, random_state=0), RidgeClassifier())
+    model = from_svc(pipeline.fit(X, Y))
+    np.testing.assert_array_equal(model.predict(TEST), pipeline.predict(TEST))
+
+
+def test_sparse_support_vectors():
+    svc = SVC().fit(sp.csr_matrix(X), TWO)
+    model = from_svc(svc)
+    assert sp.issparse(model.landmarks_)
+    expected = svc.decision_function(sp.csr_matrix(TEST))
+    for rows in (TEST, sp.csr_matrix(TEST)):
+        np.testing.assert_allclose(model.decision_function(rows), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
+def test_sparse_rows_make_the_same_model(y):
+    dense, sparse = (from_svc(SVC(gamma=0.2).fit(rows, y)) for rows in (X, sp.csr_matrix(X)))
+    expected = dense.decision_function(TEST)
+    np.testing.assert_allclose(sparse.decision_function(TEST), expected, atol=1e-3)
+
+
+def test_names_and_classes_are_taken_over():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    svc = SVC().fit(frame, np.array(["no", "yes"])[TWO.astype(int)])
+    model = from_svc(svc)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.feature_names_in_.tolist() == list("abcdefgh")
+    assert model.n_features_in_ == 8
+    assert model.score(frame, svc.predict(frame)) == 1.0
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("hgfedcba")])
+
+
+def test_probabilities_follow_the_labels_and_the_rows():
+    svc = SVC().fit(X[:200], CLASSES[:200])
+    plain, scaled = from_svc(svc), from_svc(svc, X[200:], CLASSES[200:])
+
+    def loss(model):
+        P = model.predict_proba(X[200:])
+        np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[200:]))
+        return -np.log(P[np.arange(len(P)), CLASSES[200:]]).mean()
+
+    assert loss(scaled) < loss(plain) < np.log(3)
+
+
+def test_imported_models_are_compressed(moons):
+    rows, y = moons
+    svc = SVC().fit(rows, y)
+    small = compress_model(from_svc(svc), 12, rows)
+    assert len(small.landmarks_) == 12 < len(svc.support_) / 5
+    assert np.mean(small.predict(rows) == svc.predict(rows)) > 0.97
+
+
+def test_parameters_fit_a_model_of_that_size():
+    svc = SVC(gamma=0.2).fit(X, TWO)
+    model = from_svc(svc).fit(X, TWO)
+    assert len(model.landmarks_) == len(svc.support_)
+    assert model.gamma_ == 0.2
+
+
+# -- errors --------------------------------------------------------------------------------------
+
+
+def test_kernels_without_rows():
+    with pytest.raises(ValueError, match="kernel='precomputed' cannot be imported"):
+        from_svc(SVC(kernel="precomputed").fit(X @ X.T, TWO))
+    with pytest.raises(ValueError, match=r"kernel=<function .* cannot be imported"):
+        from_svc(SVC(kernel=lambda X, Z: X @ Z.T).fit(X, TWO))
+
+
+def test_other_models():
+    with pytest.raises(TypeError, match="got Ridge"):
+        from_svc(Ridge().fit(X, VALUES))
+
+
+@pytest.mark.parametrize(
+    "linear", [GaussianNB(), SVC(kernel="linear"), PoissonRegressor(), SVC()], ids=str
+)
+def test_steps_that_are_not_linear(linear):
+    pipeline = make_pipeline(Nystroem(n_components=30, random_state=0), linear).fit(X, CLASSES)
+    with pytest.raises(ValueError, match="after Nystroem cannot be imported"):
+        from_svc(pipeline)
+
+
+def test_other_pipelines():
+    pipeline = make_pipeline(StandardScaler(), Nystroem(n_components=30), Ridge()).fit(X, VALUES)
+    with pytest.raises(ValueError, match=r"StandardScaler.*keep what comes before"):
+        from_svc(pipeline)
+    kept = make_pipeline(pipeline[0], from_svc(pipeline[1:]))
+    np.testing.assert_allclose(kept.predict(TEST), pipeline.predict(TEST), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model", [SVC(), SVR(), KernelRidge(), make_pipeline(Nystroem(), Ridge())], ids=str
+)
+def test_before_a_fit(model):
+    with pytest.raises(NotFittedError):
+        from_svc(model)
+
+
+def test_rows_that_scale_nothing():
+    with pytest.raises(ValueError, match="a regressor has none"):
+        from_svc(SVR().fit(X, VALUES), X, VALUES)
+    with pytest.raises(ValueError, match="pass both X and y"):
+        from_svc(SVC().fit(X, TWO), X)
