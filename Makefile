@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench large docs exactness clean
+.PHONY: help demo test lint bench large selection docs exactness clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,16 @@ large: $(READY)  ## rows larger than memory, and a cluster: half an hour; writes
 	$(BIN)/python benchmarks/out_of_core.py --covtype
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/too_big_page.py
+
+selection: $(READY)  ## every landmark rule, widths, metric, calibration: two hours; writes docs/which_landmarks.md (needs NYSPLUS_DATA)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python benchmarks/selection.py
+	$(BIN)/python benchmarks/tuning.py gamma
+	$(BIN)/python benchmarks/tuning.py metric
+	$(BIN)/python benchmarks/tuning.py ablation
+	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python benchmarks/curve.py
+	$(BIN)/python benchmarks/selection_page.py
 
 docs: $(READY)  ## the web pages: not written yet
 	@echo "There are no web pages yet; read docs/*.md and the docstrings."

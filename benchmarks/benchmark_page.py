@@ -5,9 +5,7 @@ python benchmarks/benchmark_page.py [--results benchmarks/results] [--docs docs]
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,12 +15,12 @@ import benchmark_tables as tables
 import csv_rows
 import optional_sections
 import overhead
+import pages
 from benchmark_runs import Runs, dataset_title, spread, system_title, table
 from growth import Growth
-from measurement import RESULTS, Measurement
+from measurement import Measurement
 from peers import RHO, SVC_C
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
 Section = list[str]
 SaveFigure = Callable[[figures.Figure, str, str], Section]
 
@@ -161,20 +159,8 @@ def write_page(results: Path, docs: Path) -> Path:
     if paid := csv_rows.read(results / "overhead.csv", overhead.Overhead):
         lines += overhead_section(paid)
     lines += optional_sections.sections(results, save) + tables.everything(runs)
-    page = docs / "benchmarks.md"
-    partial = page.with_name(f".{page.name}.part")
-    partial.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    os.replace(partial, page)
-    return page
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--docs", type=Path, default=DOCS)
-    options = parser.parse_args()
-    print(f"Wrote {write_page(options.results, options.docs)}.")
+    return pages.write(docs / "benchmarks.md", "\n".join(lines).rstrip() + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    pages.main(__doc__, write_page)

@@ -5,10 +5,8 @@ python benchmarks/too_big_page.py [--results benchmarks/results] [--docs docs]
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import os
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,10 +15,10 @@ from typing import Any
 
 import benchmark_figures as figures
 import csv_rows
+import pages
 from benchmark_runs import percent, short, size, spread, table
 from cluster import ClusterFit
 from matplotlib.ticker import FixedLocator, NullLocator
-from measurement import RESULTS
 from out_of_core import COUNTED_SELECTIONS, FEATURES, OutOfCore, Pass, PassCount, listed
 from too_big_plan import (
     BANDWIDTH,
@@ -38,7 +36,6 @@ from too_big_plan import (
 from nysplus import NystroemClassifier
 from nysplus._solvers import DIRECT_MATRICES, direct_bytes
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
 TEMPLATE = Path(__file__).with_name("too_big.template.md")
 
 # What memory is to stay under, and how far time per row may grow: the goals of the measurement.
@@ -522,20 +519,8 @@ def write_page(results: Path, docs: Path) -> Path:
     filled = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(values(results, picture))
     synthetic = [fit for fit in fits if fit.data == "synthetic"]
     figures.save(rows_figure(synthetic), docs / "figures" / "too_big.png")
-    page = docs / "too_big.md"
-    partial = page.with_name(f".{page.name}.part")
-    partial.write_text(filled, encoding="utf-8")
-    os.replace(partial, page)
-    return page
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--docs", type=Path, default=DOCS)
-    options = parser.parse_args()
-    print(f"Wrote {write_page(options.results, options.docs)}.")
+    return pages.write(docs / "too_big.md", filled)
 
 
 if __name__ == "__main__":
-    main()
+    pages.main(__doc__, write_page)

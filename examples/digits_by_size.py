@@ -30,8 +30,8 @@ SIZES = (10, 20, 50, 100, 200, 400)
 SELECTIONS = {
     "uniform": ("#000000", "o", ":"),
     "kmeans": ("#0072B2", "s", "--"),
-    "negative-margin": ("#D55E00", "^", "-"),
-    "support-centroids": ("#009E73", "D", "-."),
+    "negative-margin": ("#D55E00", "^", "-."),
+    "auto": ("#009E73", "D", "-"),
 }
 
 

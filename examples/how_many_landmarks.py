@@ -1,0 +1,43 @@
+"""How many landmarks do scikit-learn's digits need? A table, a figure and the model.
+
+python examples/how_many_landmarks.py [--out build/demo]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import matplotlib
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from nysplus import NystroemClassifier
+from nysplus.curve import landmark_curve
+from nysplus.plots import LandmarkCurveDisplay
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("build/demo"), help="folder of the figure")
+    arguments = parser.parse_args()
+    matplotlib.use("agg")  # a file, no window
+    X, y = load_digits(return_X_y=True)
+    # the curve holds out rows of the training part: the test rows are for the end
+    X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+
+    curve = landmark_curve(X_train, y_train, random_state=0)
+    print(curve)
+
+    model = NystroemClassifier(curve.recommended, random_state=0).fit(X_train, y_train)
+    print(f"\n{curve.recommended} landmarks, fitted to all training rows:")
+    print(f"{model.score(X_test, y_test):.4f} on test rows, {model.model_bytes_ / 1024:.1f} kB")
+
+    path = arguments.out / "how_many_landmarks.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    LandmarkCurveDisplay(curve).plot().figure_.savefig(path, dpi=150)
+    print(f"Figure: {path}")
+
+
+if __name__ == "__main__":
+    main()
