@@ -4,6 +4,7 @@ from nysplus._checkpoint import Checkpoint
 from nysplus._feature_map import EnsembleMap, RandomizedMap, StandardMap
 from nysplus._from_sklearn import from_svc
 from nysplus._metric import LearnedMetric
+from nysplus._refine import Refinement
 from nysplus.curve import LandmarkCurve, landmark_curve
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.persistence import load
@@ -22,6 +23,7 @@ __all__ = [
     "NystroemClassifier",
     "NystroemRegressor",
     "RandomizedMap",
+    "Refinement",
     "StandardMap",
     "from_svc",
     "landmark_curve",

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from nysplus._feature_map import APPROXIMATIONS
 from nysplus._metric import LearnedMetric
+from nysplus._refine import Refinement
 from nysplus.kernels import KERNELS
 from nysplus.landmarks import SELECTORS, GivenLandmarks
 from nysplus.landmarks.diversity import PICKERS, LargestScores
@@ -34,6 +35,7 @@ OBJECTS: dict[str, type] = {
         GivenLandmarks,
         LargestScores,
         LearnedMetric,
+        Refinement,
     )
 }
 PLAIN = (bool, int, float, str)

@@ -42,6 +42,16 @@ def project(X: Any, P: Float) -> Any:
     return X * P
 
 
+def composed(first: Float | None, second: Float | None) -> Float | None:
+    """Return the map that does one after the other; None stands for no map."""
+    if first is None or second is None:
+        return second if first is None else first
+    if first.ndim == 1:
+        return first * second if second.ndim == 1 else first[:, None] * second
+    product: Float = first * second if second.ndim == 1 else first @ second
+    return product
+
+
 @dataclass(frozen=True)
 class _Through(Generic[Part]):
     """What a block adds once its rows are projected; an object, because it travels to workers."""

@@ -19,7 +19,8 @@ from nysplus._checks import check_count
 from nysplus._expansion import ExpansionFit, fit_expansion
 from nysplus._feature_map import Approximation, make_approximation
 from nysplus._metric import LearnedMetric, learn_metric, make_metric, through
-from nysplus._projection import projected
+from nysplus._projection import composed, projected
+from nysplus._refine import Refined, Refinement, make_refinement, refine
 from nysplus._ridge import make_alphas
 from nysplus._solvers import DIRECT_MATRICES, direct_bytes
 from nysplus._survey import Kind
@@ -46,6 +47,7 @@ class Plan:
     approximation: Approximation
     alphas: tuple[float, ...]
     metric: LearnedMetric | None = None
+    refinement: Refinement | None = None
 
     def choose(self, blocks: RowBlocks, rng: np.random.RandomState) -> Chosen:
         """Fix the metric and the kernel's width on the data, then choose the landmarks."""
@@ -60,7 +62,8 @@ class Plan:
         else:
             kernel = self.kernel.resolve(blocks, rng)
         problem = replace(problem, blocks=projected(blocks, projection), kernel=kernel)
-        return Chosen(problem, select_landmarks(selector, problem, n, rng), projection)
+        landmarks = select_landmarks(selector, problem, n, rng)
+        return Chosen(problem, selector, landmarks, projection, self.refinement)
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,20 @@ class Chosen:
     ----------
     problem : Problem
         The rows as the kernel sees them, and the kernel with its width.
+    selector : LandmarkSelector
+        That chose the landmarks.
     landmarks : Landmarks
     projection : ndarray or None
         The linear map that rows are seen through.
+    refinement : Refinement or None
+        What is learned after the fit.
     """
 
     problem: Problem
+    selector: LandmarkSelector
     landmarks: Landmarks
     projection: Float | None
+    refinement: Refinement | None = None
 
     def fit(self, rng: np.random.RandomState) -> ExpansionFit:
         """Return the model with these landmarks."""
@@ -92,6 +101,15 @@ class Chosen:
             rng,
         )
         return replace(found, expansion=replace(found.expansion, projection=self.projection))
+
+    def refine(self, fit: ExpansionFit, rng: np.random.RandomState) -> Refined:
+        """Return what learning makes of the model, or the model itself."""
+        if self.refinement is None:
+            return Refined(fit.expansion)
+        start = replace(fit.expansion, projection=None)
+        found = refine(self.problem, self.selector, start, self.refinement, rng)
+        P = composed(self.projection, found.expansion.projection)
+        return replace(found, expansion=replace(found.expansion, projection=P))
 
 
 def make_plan(
@@ -123,7 +141,11 @@ def make_plan(
     metric = make_metric(getattr(estimator, "metric", None))  # the transformer has none
     if metric is not None:
         metric.check(kernel, n_features)
-    return Plan(n, kernel, selector, approximation, make_alphas(estimator.alpha), metric)
+    refinement = make_refinement(getattr(estimator, "refine", False))
+    if refinement is not None:
+        refinement.check(kernel, n_features, kind == "classes")
+    alphas = make_alphas(estimator.alpha)
+    return Plan(n, kernel, selector, approximation, alphas, metric, refinement)
 
 
 def _say_what_memory_is_needed(n: int) -> None:

@@ -42,6 +42,7 @@ class _KernelMachine(CallbackSupportMixin):
     # what the classes below have as parameters, and what fits set
     kernel: Any
     gamma: Any
+    refine: Any
     random_state: Any
     expansion_: KernelExpansion
     _code: Code
@@ -68,12 +69,14 @@ class _KernelMachine(CallbackSupportMixin):
             rng = journal.begin(partial(identity, self, blocks), rng)
             chosen = plan.choose(blocks, rng)
             fit = chosen.fit(rng)
+            refined = chosen.refine(fit, rng)
             self._set_code(code)
-            self._set_scaling(fit.left_out)
-            self.expansion_ = fit.expansion
+            self._set_scaling(refined.scaling or fit.left_out)
+            self.expansion_ = refined.expansion
+            self.refined_ = refined.kept
             self.alpha_ = fit.alpha
             self.solver_ = fit.solver
-            self.landmark_indices_ = chosen.landmarks.indices
+            self.landmark_indices_ = None if refined.kept else chosen.landmarks.indices
             spent = chosen.landmarks.n_kernel_evaluations
             self.n_kernel_evaluations_ = spent + fit.n_kernel_evaluations
             self.n_passes_ = progress.passes
@@ -83,6 +86,11 @@ class _KernelMachine(CallbackSupportMixin):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: Code | None) -> None:
         """Add rows to the sums, with landmarks chosen from the first ones; solve again."""
+        if self.refine is not False and self.refine is not None:
+            raise ValueError(
+                "refine learns from all rows at once, which partial_fit does not see. Leave "
+                "refine=False, or fit."
+            )
         reset = not hasattr(self, "expansion_")
         # the other classes may come in later calls
         intake = take_in(self, X, y, sample_weight, self._wanted(code, several=False), reset)
@@ -224,8 +232,8 @@ class _KernelMachine(CallbackSupportMixin):
         assert code is not None
         self._code = code
 
-    def _set_scaling(self, left_out: LeftOut) -> None:
-        """Fit what turns scores into probabilities; values have none."""
+    def _set_scaling(self, found: Scaling | LeftOut) -> None:
+        """Set, or fit, what turns scores into probabilities; values have none."""
 
     def _predict(self, X: Any) -> Any:
         """Return the predictions of rows, wherever they are."""
@@ -370,6 +378,11 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         Ridge, the paper's ρ, on the scale of scikit-learn's ``Ridge``. From a sequence, or from
         1e-7 to 1e3 with "auto", the largest one is taken whose closed-form leave-one-out
         accuracy, on at most 10000 rows, is within a quarter standard error of the best.
+    refine : bool or Refinement, default=False
+        Learn the landmarks, the coefficients and a linear map of the features after the fit, by
+        gradient steps on cross-entropy (RBF kernel). Everything is chosen on held-out rows, and
+        the unrefined model stays where learning does not help: `refined_` tells. `alpha_` and
+        `solver_` are those of the unrefined model.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         Learn before the fit how much each feature counts ("diagonal"), any linear map of the
         features ("full"), or a map to so many directions, from the gradients of a first model on
@@ -394,6 +407,8 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
     intercept_ : ndarray of shape (n_outputs,)
     alpha_, gamma_ : float
         The ridge and the width that were used.
+    refined_ : bool
+        Whether learning has made the model better; not after `partial_fit`.
     solver_ : str
         How the ridge problem was solved: "direct-float64", "direct-float32", "gram-float64",
         "iterative-float64" or "iterative-float32". All give the same model.
@@ -449,6 +464,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         selection: Any = "auto",
         approximation: Any = "standard",
         alpha: Any = "auto",
+        refine: Any = False,
         metric: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
@@ -460,6 +476,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         self.selection = selection
         self.approximation = approximation
         self.alpha = alpha
+        self.refine = refine
         self.metric = metric
         self.class_weight = class_weight
         self.random_state = random_state
@@ -567,10 +584,12 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         assert not isinstance(self._code, ValueCode)
         return self._code.decision(self.expansion_(X))
 
-    def _set_scaling(self, left_out: LeftOut) -> None:
+    def _set_scaling(self, found: Scaling | LeftOut) -> None:
         assert not isinstance(self._code, ValueCode)
-        found = left_out.scores(SCALING_ROWS)
-        self._scaling = fit_scaling(found.scores, self._code.recode(found.Y), found.weight)
+        if isinstance(found, LeftOut):
+            some = found.scores(SCALING_ROWS)
+            found = fit_scaling(some.scores, self._code.recode(some.Y), some.weight)
+        self._scaling = found
 
     def predict_proba(self, X: Any) -> Float:
         """Return the probability of each class, or of each label in multilabel problems.
@@ -653,6 +672,8 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
     alpha : "auto", float or sequence of floats, default="auto"
         Ridge, on the scale of scikit-learn's ``Ridge``. From a sequence, or from 1e-7 to 1e3
         with "auto", the one of smallest generalized cross-validation error is taken.
+    refine : bool, default=False
+        For classes only so far.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         As for :class:`NystroemClassifier`.
     random_state : int, RandomState or None, default=None
@@ -702,6 +723,7 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
         selection: Any = "auto",
         approximation: Any = "standard",
         alpha: Any = "auto",
+        refine: Any = False,
         metric: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -712,6 +734,7 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
         self.selection = selection
         self.approximation = approximation
         self.alpha = alpha
+        self.refine = refine
         self.metric = metric
         self.random_state = random_state
         self.verbose = verbose

@@ -324,6 +324,7 @@ FITTED: dict[str, Callable[[Any, KernelExpansion], bool]] = {
     "landmark_indices_": _is_indices,
     "n_kernel_evaluations_": _is_count,
     "n_passes_": _is_count,
+    "refined_": lambda value, _: isinstance(value, bool),
     "solver_": lambda value, _: isinstance(value, str),
 }
 

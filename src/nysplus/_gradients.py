@@ -1,0 +1,239 @@
+"""The function ``F = exp(−‖(x − μ)P − z‖²) A + b``, its losses and their gradients.
+
+Written out by hand in one floating type: per batch six matrix products, one exponential and one
+product entry by entry. The width of the kernel is one: P and Z carry it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nysplus._targets import ClassTargets, DiscreteTargets, Float, Rows
+
+# Exponents below these change no gradient, but their powers and the products of these are numbers
+# so small that processors take many times longer for them.
+LEAST_EXPONENT, LEAST_LOGIT = -50.0, -30.0
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Cross-entropy of one class among L, a column of scores each.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (rows,)
+    n_outputs : int
+        L.
+    """
+
+    codes: npt.NDArray[np.intp]
+    n_outputs: int
+
+    def take(self, rows: Rows) -> Softmax:
+        """Return the losses of some rows."""
+        return Softmax(self.codes[rows], self.n_outputs)
+
+    def losses(self, F: Float, smoothing: float) -> Float:
+        """Return the loss of each row. A share `smoothing` of each target is spread evenly."""
+        F = F - F.max(axis=1, keepdims=True)
+        own = F[np.arange(len(F)), self.codes]
+        total = np.log(np.exp(F).sum(axis=1))
+        losses: Float = total - (1.0 - smoothing) * own - smoothing * F.mean(axis=1)
+        return losses
+
+    def slopes(self, F: Float, smoothing: float) -> Float:
+        """Turn scores into the derivatives of the losses by them: ``softmax(F) − Y``."""
+        F -= F.max(axis=1, keepdims=True)
+        np.maximum(F, LEAST_LOGIT, out=F)
+        np.exp(F, out=F)
+        F /= F.sum(axis=1, keepdims=True)
+        F -= smoothing / self.n_outputs
+        F[np.arange(len(F)), self.codes] -= 1.0 - smoothing
+        return F
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """Cross-entropy of labels that hold or not, a column of log-odds each; also of two classes.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (rows, L)
+        0 or 1.
+    """
+
+    Y: Float
+
+    @property
+    def n_outputs(self) -> int:
+        """L."""
+        return int(self.Y.shape[1])
+
+    def take(self, rows: Rows) -> Logistic:
+        """Return the losses of some rows."""
+        return Logistic(self.Y[rows])
+
+    def losses(self, F: Float, smoothing: float) -> Float:
+        """Return the sum over the labels of each row's losses."""
+        Y = (1.0 - smoothing) * self.Y + 0.5 * smoothing
+        losses: Float = (np.logaddexp(0.0, F) - Y * F).sum(axis=1)
+        return losses
+
+    def slopes(self, F: Float, smoothing: float) -> Float:
+        """Turn scores into the derivatives of the losses by them: ``σ(F) − Y``."""
+        np.clip(F, LEAST_LOGIT, -LEAST_LOGIT, out=F)
+        np.negative(F, out=F)
+        np.exp(F, out=F)
+        F += 1.0
+        np.reciprocal(F, out=F)
+        F -= 0.5 * smoothing
+        F -= (1.0 - smoothing) * self.Y
+        return F
+
+
+Loss = Softmax | Logistic
+
+
+def loss_of(targets: DiscreteTargets, dtype: npt.DTypeLike) -> Loss:
+    """Return the loss that suits the targets."""
+    if isinstance(targets, ClassTargets) and targets.n_classes > 2:
+        return Softmax(targets.codes, targets.n_classes)
+    return Logistic((targets.coded() > 0).astype(dtype))
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """P, Z and A as views of one flat array, which an optimiser works on.
+
+    Attributes
+    ----------
+    flat : ndarray of shape (d r + n r + n L,)
+    d, r, n, L : int
+        Features, directions, landmarks, outputs.
+    """
+
+    flat: Float
+    d: int
+    r: int
+    n: int
+    L: int
+    P: Float = field(init=False, repr=False)
+    Z: Float = field(init=False, repr=False)
+    A: Float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        first, second = self.d * self.r, (self.d + self.n) * self.r
+        views = {
+            "P": self.flat[:first].reshape(self.d, self.r),
+            "Z": self.flat[first:second].reshape(self.n, self.r),
+            "A": self.flat[second:].reshape(self.n, self.L),
+        }
+        for name, view in views.items():
+            object.__setattr__(self, name, view)
+
+    @classmethod
+    def of(cls, P: Float, Z: Float, A: Float, dtype: npt.DTypeLike) -> Parameters:
+        """Join copies of the three."""
+        flat = np.concatenate([P.ravel(), Z.ravel(), A.ravel()]).astype(dtype, copy=False)
+        return cls(flat, P.shape[0], P.shape[1], Z.shape[0], A.shape[1])
+
+    def like(self, flat: Float) -> Parameters:
+        """Return other numbers of the same shapes."""
+        return Parameters(flat, self.d, self.r, self.n, self.L)
+
+
+class Gradient:
+    """Gradients by P, Z and A on batches of rows, with memory that is used again and again.
+
+    O(rows · (6 n r + 6 n L + 4 d r)) for each batch.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Looked at anew for each batch.
+    b : ndarray of shape (L,)
+    n_rows : int
+        Of the largest batch.
+    shift : ndarray of shape (d,), optional
+        μ, of sparse rows; dense rows come without their mean.
+    """
+
+    def __init__(
+        self, parameters: Parameters, b: Float, n_rows: int, shift: Float | None = None
+    ) -> None:
+        p, dtype = parameters, parameters.flat.dtype
+        self.parameters, self.b, self.shift = parameters, b.astype(dtype), shift
+        self.gradient = p.like(np.zeros_like(p.flat))
+        self._U = np.ones((n_rows, p.r + 2), dtype)  # [U, 1, ‖u‖²]
+        self._C = np.full((p.n, p.r + 2), -1.0, dtype)  # [2Z, −‖z‖², −1]
+        self._Z = np.ones((p.n, p.r + 1), dtype)  # [Z, 1]
+        self._K, self._H = np.empty((2, n_rows, p.n), dtype)
+        self._F = np.empty((n_rows, p.L), dtype)
+        self._V = np.empty((n_rows, p.r + 1), dtype)
+        self._S = np.empty((p.n, p.r + 2), dtype)
+
+    def scores(self, X: Any) -> Float:
+        """Return F of some rows; it is overwritten by the next batch."""
+        p, B = self.parameters, X.shape[0]
+        U, K, F = self._U[:B], self._K[:B], self._F[:B]
+        if self.shift is None:
+            np.matmul(X, p.P, out=U[:, : p.r])
+        else:
+            U[:, : p.r] = X @ p.P
+            U[:, : p.r] -= self.shift @ p.P
+        np.einsum("ij,ij->i", U[:, : p.r], U[:, : p.r], out=U[:, p.r + 1])
+        np.multiply(p.Z, 2.0, out=self._C[:, : p.r])
+        np.einsum("ij,ij->i", p.Z, p.Z, out=self._C[:, p.r])
+        np.negative(self._C[:, p.r], out=self._C[:, p.r])
+        # −‖u − z‖² = [u, 1, ‖u‖²] · [2z, −‖z‖², −1]
+        np.matmul(U, self._C.T, out=K)
+        np.clip(K, LEAST_EXPONENT, 0.0, out=K)
+        np.exp(K, out=K)
+        np.matmul(K, p.A, out=F)
+        F += self.b
+        return F
+
+    def __call__(self, X: Any, loss: Loss, weight: Float | float, smoothing: float) -> Parameters:
+        """Return the gradient of ``Σ_i w_i loss_i``, which is overwritten by the next batch.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (rows, d)
+        loss : Loss
+            Of the same rows.
+        weight : ndarray of shape (rows, 1), or a number
+            w.
+        smoothing : float
+            Share of the targets that is spread over all outputs.
+        """
+        p, g, B = self.parameters, self.gradient, X.shape[0]
+        G = loss.slopes(self.scores(X), smoothing)
+        G *= weight
+        U, K, H, V = self._U[:B], self._K[:B], self._H[:B], self._V[:B]
+        np.matmul(K.T, G, out=g.A)
+        # H = (G Aᵀ) ∘ K; HᵀU and Hᵀ1 in one product, HZ and H1 in another
+        np.matmul(G, p.A.T, out=H)
+        H *= K
+        np.matmul(H.T, U, out=self._S)
+        np.multiply(self._S[:, p.r, None], p.Z, out=g.Z)
+        np.subtract(self._S[:, : p.r], g.Z, out=g.Z)
+        g.Z[:] *= 2.0
+        self._Z[:, : p.r] = p.Z
+        np.matmul(H, self._Z, out=V)
+        # ∂u_i = 2 [(HZ)_i − (H1)_i u_i]
+        dU = V[:, : p.r]
+        U[:, : p.r] *= V[:, p.r, None]
+        dU -= U[:, : p.r]
+        dU *= 2.0
+        if sp.issparse(X):
+            g.P[:] = X.T @ dU
+        else:
+            np.matmul(X.T, dU, out=g.P)
+        if self.shift is not None:
+            g.P[:] -= np.outer(self.shift, dU.sum(axis=0))
+        return g
