@@ -9,6 +9,7 @@ Both are given the same training rows and scored on the same held-out rows. Need
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import time
 from collections.abc import Iterator
@@ -27,7 +28,10 @@ from nysplus.curve import held_out, landmark_curve
 from nysplus.experiments.datasets import DATASETS, load
 
 NAMES = ("letter", "usps", "cod_rna", "covtype")
-SIZES = (10, 20, 40, 80, 160, 320, 640, 1000)
+SERIES = {
+    "doubling": (10, 20, 40, 80, 160, 320, 640, 1000),
+    "even": (300, 400, 500, 600, 700, 800, 900, 1000),
+}
 # Of the training rows of a dataset, so that a repeat takes half a minute at most.
 MAX_ROWS = 10_000
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "how_many_landmarks.md"
@@ -40,6 +44,8 @@ class Row:
 
     Attributes
     ----------
+    series : str
+        Which sizes the curve has.
     rows : int
         Training and held-out rows together.
     curve, refit : float
@@ -50,6 +56,7 @@ class Row:
         Processor time; that of the curve is for all sizes together.
     """
 
+    series: str
     dataset: str
     rows: int
     repeat: int
@@ -61,24 +68,24 @@ class Row:
     curve_seconds: float
 
 
-def measure(name: str, repeat: int) -> Iterator[Row]:
+def measure(series: str, name: str, repeat: int) -> Iterator[Row]:
     """Yield a row per size."""
     split = load(name)
     some = np.random.RandomState(repeat).permutation(len(split.X_train))[:MAX_ROWS]
     X, y = split.X_train[some], split.y_train[some]
     model = NystroemClassifier(gamma=split.gamma, random_state=repeat)
     start = time.process_time()
-    curve = landmark_curve(X, y, SIZES, estimator=model)
+    curve = landmark_curve(X, y, SERIES[series], estimator=model)
     curve_seconds = time.process_time() - start
     training, held = held_out(
         Blocks(X, ClassCode(np.unique(y)).encode(y)), len(y) // 5, np.random.RandomState(repeat)
     )
     y_training, y_held = training.targets.codes, held.targets.codes
-    for n, score, error in zip(SIZES, curve.scores, curve.errors, strict=True):
+    for n, score, error in zip(SERIES[series], curve.scores, curve.errors, strict=True):
         start = time.process_time()
         refit = model.set_params(n_components=n).fit(training.X, y_training).score(held.X, y_held)
         seconds = time.process_time() - start
-        yield Row(name, len(y), repeat, n, score, refit, error, seconds, curve_seconds)
+        yield Row(series, name, len(y), repeat, n, score, refit, error, seconds, curve_seconds)
 
 
 def curve_table(rows: list[Row]) -> str:
@@ -104,11 +111,18 @@ def curve_table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def both_tables(rows: list[Row]) -> str:
+    """Return a table for each series of sizes."""
+    return "\n\n".join(
+        curve_table([row for row in rows if row.series == series]) for series in SERIES
+    )
+
+
 def write_table(rows: list[Row], page: Path) -> None:
     """Put the table where the page has its marks."""
     before, rest = page.read_text(encoding="utf-8").split(MARKS[0])
     after = rest.split(MARKS[1])[1]
-    text = f"{before}{MARKS[0]}{curve_table(rows)}\n{MARKS[1]}{after}"
+    text = f"{before}{MARKS[0]}{both_tables(rows)}\n{MARKS[1]}{after}"
     page.write_text(text, encoding="utf-8")
 
 
@@ -121,16 +135,15 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="measure everything again")
     args = parser.parse_args()
     done = {
-        (row.dataset, row.repeat)
+        (row.series, row.dataset, row.repeat)
         for row in csv_rows.begin(args.out, Row, environment(), args.fresh)
     }
-    for repeat in range(args.repeats):
-        for name in args.datasets:
-            if (name, repeat) not in done:
-                for row in list(measure(name, repeat)):  # a repeat is written as a whole
-                    csv_rows.append(args.out, row)
+    for task in itertools.product(SERIES, args.datasets, range(args.repeats)):
+        if task not in done:
+            for row in list(measure(*task)):  # a repeat is written as a whole
+                csv_rows.append(args.out, row)
     rows = csv_rows.read(args.out, Row)
-    print(curve_table(rows))
+    print(both_tables(rows))
     if args.out == RESULTS / "curve.csv":
         write_table(rows, PAGE)
 

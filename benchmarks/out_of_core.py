@@ -43,6 +43,7 @@ from peers import SEED
 
 from nysplus import NystroemClassifier
 from nysplus.experiments.datasets import load
+from nysplus.landmarks import SELECTORS
 
 FEATURES = 20
 LANDMARKS = 500
@@ -61,13 +62,7 @@ MOST_OTHERS = 4.0
 COVTYPE, COVTYPE_LANDMARKS = "covtype", 2000
 # Passes are counted on small data; beyond 10000 rows leave-one-out takes some of them only.
 COUNTED_ROWS, COUNTED_LANDMARKS = 25_000, 50
-COUNTED_SELECTIONS = (
-    "uniform",
-    "kmeans",
-    "support-centroids",
-    "negative-margin",
-    "supervised-kmeans",
-)
+COUNTED_SELECTIONS = tuple(sorted(set(SELECTORS) - {"residual"}))  # which is for values
 
 # What a fit with verbose=2 says of each pass.
 _PASS = re.compile(r"^\[\w+\] (?P<stage>.+): (?P<rows>[\d,]+)(?: of [\d,]+)? rows, (?P<s>[\d.]+) s")

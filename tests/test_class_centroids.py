@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -67,6 +69,46 @@ def test_shares_add_up_and_follow_the_masses(seed):
     # among classes that no bound holds, none is further from its part than rounding
     wanted = masses[free] / masses[free].sum() * got[free].sum()
     assert (np.abs(got[free] - wanted) <= 2).all()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-50, 1.0, 1e14, 1e200])
+def test_only_ratios_of_masses_count(scale):
+    rng = np.random.RandomState(0)
+    masses, sizes = rng.rand(6) ** 8, rng.randint(1, 60, 6)
+    for n in (7, 20, sizes.sum() - 1, sizes.sum()):
+        got = share_out(int(n), scale * masses, sizes)
+        assert got.sum() == n
+        np.testing.assert_array_equal(got, share_out(int(n), masses, sizes))
+
+
+@pytest.mark.parametrize("weight", [1e-50, 1e12, 1e14])
+@pytest.mark.parametrize("rule", ["auto", "class-centroids", "kmeans"])
+def test_weights_of_any_size(rule, weight, overlapping):
+    X, y = overlapping
+    model = NystroemClassifier(45, selection=rule, alpha=weight, random_state=0)
+    landmarks = model.fit(X, y, np.full(600, weight)).landmarks_
+    assert landmarks.shape == (45, 2)
+    expected = model.set_params(alpha=1.0).fit(X, y).landmarks_
+    np.testing.assert_allclose(landmarks, expected, atol=1e-6)
+
+
+def test_as_many_landmarks_as_rows_of_the_pool():
+    X = np.random.RandomState(0).randn(44, 3)
+    y = np.r_[0, np.ones(43)]
+    for seed in range(5):
+        model = NystroemClassifier(40, gamma="auto", alpha=1.0, random_state=seed).fit(X, y)
+        assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_sparse_rows_stay_sparse():
+    """2000 rows of 20000 features hold half a megabyte; a dense class would be 160."""
+    X = sp.random(2000, 20_000, 0.001, "csr", random_state=0)
+    tracemalloc.start()
+    try:
+        NystroemClassifier(20, alpha=1.0, random_state=0).fit(X, np.arange(2000) % 2)
+        assert tracemalloc.get_traced_memory()[1] < 40 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 # ---- class centroids ---------------------------------------------------------------------------

@@ -408,6 +408,6 @@ def test_the_page_says_what_was_measured(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     benchmark = importlib.import_module("curve")
     rows = benchmark.csv_rows.read(benchmark.RESULTS / "curve.csv", benchmark.Row)
-    table = benchmark.curve_table(rows)
+    table = benchmark.both_tables(rows)
     assert len(table.splitlines()) > 2
     assert table in PAGE.read_text(encoding="utf-8")

@@ -358,3 +358,11 @@ def test_n_by_n_rows_are_never_held():
 
 def test_public_names():
     assert set(nysplus.__all__) <= set(dir(nysplus))
+
+
+def test_a_kernel_that_is_zero_at_its_landmark(rng, capfd):
+    X, y = rng.rand(100, 5), rng.randint(0, 2, 100)
+    model = NystroemClassifier(1, kernel="additive_chi2", random_state=0).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    NystroemClassifier(kernel="linear", selection=np.zeros((1, 5))).fit(X, y)
+    assert capfd.readouterr().err == ""

@@ -237,7 +237,8 @@ def _pivoted(B: Float) -> Expert:
     n = len(B)
     tolerance = n * np.finfo(np.float64).eps * np.diag(B).max(initial=0.0)
     R, order, k, _ = dpstrf(B.T, lower=0, tol=tolerance)
-    T, _ = dtrtri(np.triu(R[:k, :k]), lower=0, overwrite_c=1)
+    # LAPACK complains aloud of a matrix without rows
+    T = dtrtri(np.triu(R[:k, :k]), lower=0, overwrite_c=1)[0] if k else np.zeros((0, 0))
     smallest = smallest_eigenvalue(lambda V: T @ (T.T @ V), k)
     # LAPACK counts from one
     return _expert(B, T, smallest, triangular=True, columns=order[:k].astype(np.intp) - 1)

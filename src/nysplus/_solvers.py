@@ -312,7 +312,8 @@ def _speed(dtype: Any) -> float:
 def gram_error(feature_map: FeatureMap, size: float) -> float:
     """Return the error of the whitened scatter when that of K, of norm `size`, was summed."""
     smallest = feature_map.smallest * feature_map.scale
-    return float(np.finfo(np.float64).eps * size / max(smallest, 1e-300))
+    # bounded, so that its square is a number too
+    return float(min(np.finfo(np.float64).eps * size / max(smallest, 1e-300), 1e100))
 
 
 def _certified(error: float, found: Solution) -> bool:

@@ -122,7 +122,8 @@ def _most_accurate(
     def part(block: Block) -> Float:
         weight = block.weight
         right = [weight @ block.labels.hits(score) for score in scores(block)]
-        return np.array([*right, weight.sum(), np.maximum(weight, weight > 0).sum()])
+        counted = np.where(weight > 0, np.maximum(block.counts, 1.0), 0.0)
+        return np.array([*right, weight.sum(), counted.sum()])
 
     zero = partial(np.zeros, len(task.alphas) + 2)
     sums = rows.fold(part, zero, task.row_bytes, f"{task.stage}: {what}")

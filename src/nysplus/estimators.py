@@ -596,7 +596,8 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
 
         ``softmax(β f)`` of the scores f, with the β that suits the leave-one-out scores of the
         training rows best; no model is fitted for it. The class of the highest probability is the
-        one that `predict` returns. After `partial_fit` β suits the rows of the latest call.
+        one that `predict` returns. After `partial_fit` β suits the rows of the latest call, and
+        `retune` and `merge`, which see no rows, leave it as it is.
 
         Parameters
         ----------

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.optimize import brentq
 
 from nysplus._blocks import Block
 from nysplus._checks import check_count
@@ -74,14 +73,16 @@ def share_out(n: int, masses: Float, sizes: npt.NDArray[np.intp]) -> npt.NDArray
         ones[np.argsort(-np.where(sizes > 0, masses, -1.0), kind="stable")[:n]] = 1
         return ones
     n = min(n, int(sizes.sum()))
+    masses = np.maximum(masses / masses.max(), 1e-300)  # only their ratios count
 
     def shares(factor: float) -> Float:
         clipped: Float = np.clip(factor * masses, least, sizes)
         return clipped
 
-    # From one each to all of all; then what rounding leaves, to the largest remainders.
-    enough = float((sizes / np.maximum(masses, 1e-300)).max())
-    exact = shares(float(brentq(lambda factor: shares(factor).sum() - n, 0.0, enough)))
+    # The sum is linear between the factors at which a group leaves one or reaches its size; then
+    # what rounding leaves, to the largest remainders.
+    factors = np.unique(np.concatenate([[0.0], least / masses, sizes / masses]))
+    exact = shares(float(np.interp(n, [shares(f).sum() for f in factors], factors)))
     whole: npt.NDArray[np.intp] = np.floor(exact + 1e-9).astype(np.intp)
     order = np.argsort(-np.where(whole < sizes, exact - whole, -1.0), kind="stable")
     whole[order[: n - int(whole.sum())]] += 1
@@ -92,7 +93,10 @@ def _medoids(X: Any, points: Float, cluster: npt.NDArray[np.intp]) -> npt.NDArra
     """Return the position of the row nearest to each centroid, among the rows of its cluster."""
     if sp.issparse(X):
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        products = np.asarray(X.multiply(points[cluster]).sum(axis=1)).ravel()
+        # by the stored entries alone: a centroid for every row would be a dense matrix
+        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        entries = X.data * points[cluster[row], X.indices]
+        products = np.bincount(row, entries, minlength=X.shape[0])
         distances = squares - 2.0 * products + (points**2).sum(axis=1)[cluster]
     else:
         distances = ((X - points[cluster]) ** 2).sum(axis=1)

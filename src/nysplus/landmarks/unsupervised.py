@@ -91,9 +91,10 @@ def centroids(
         labels = np.zeros(len(pool), dtype=np.intp)
         return _means(pool, labels, np.zeros((1, X.shape[1]), dtype=X.dtype)), labels
     clustered, shift = _in_float32(X)
+    weight = pool.counts / pool.counts.max()  # only ratios count, and float32 holds these
     kmeans = cluster.KMeans(
         n_clusters=n,
-        init=_starts(clustered, pool.counts, n, rng) if n <= MAX_PLUS_PLUS else "random",
+        init=_starts(clustered, weight, n, rng) if n <= MAX_PLUS_PLUS else "random",
         n_init=1,
         max_iter=max_iter,
         random_state=rng,
@@ -102,7 +103,7 @@ def centroids(
     with warnings.catch_warnings():
         # said when rows repeat each other, which is fine here (see above)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        kmeans.fit(clustered, sample_weight=pool.counts)
+        kmeans.fit(clustered, sample_weight=weight)
     labels = kmeans.labels_.astype(np.intp)
     points = kmeans.cluster_centers_.astype(X.dtype) + shift
     return _means(pool, labels, points), labels
