@@ -190,17 +190,11 @@ class LeftOut:
         task = self.task
         rows = task.__dict__.get("trials", task.blocks)  # which may be in memory already
         chosen = np.sort(rows.sample(most, task.rng))
-        picked = chosen if rows.remote else None
-        rows = rows if rows.remote else rows.some(chosen)
         features, inverse = task.feature_map.features(np.float64), self.inverse
         W, b, mean, weight = self.W, self.b, self.feature_mean, self.weight
         zero = partial(Listed.zero, task.blocks.n_outputs)
 
         def part(block: Block) -> Listed:
-            if picked is not None:
-                block = block.take(np.flatnonzero(np.isin(block.numbers, picked)))
-            if len(block) == 0:
-                return zero()
             phi = features(block.X)
             whole = phi @ W + b
             phi -= mean
@@ -209,5 +203,11 @@ class LeftOut:
             alone = left_out_scores(whole, block.Y, leverage)
             return Listed(block.numbers, alone, block.Y, block.weight)
 
-        found: Listed = rows.fold(part, zero, task.row_bytes, f"{task.stage}: left-out rows")
+        def picked(block: Block) -> Listed:
+            some = block.take(np.flatnonzero(np.isin(block.numbers, chosen)))
+            return part(some) if len(some) else zero()
+
+        if not rows.remote:
+            return part(rows.gather(chosen))
+        found: Listed = rows.fold(picked, zero, task.row_bytes, f"{task.stage}: left-out rows")
         return found
