@@ -111,6 +111,15 @@ def test_residual_works_for_classes_and_several_outputs(rng):
     assert model.fit(X, rng.rand(200, 3)).predict(X).shape == (200, 3)
 
 
+@pytest.mark.parametrize("kind", [NegativeMargin, Residual])
+def test_a_picker_that_does_not_know_the_kernel_says_so_before_the_pilot(kind, monkeypatch):
+    X, y = make_moons(50, random_state=0)
+    monkeypatch.setattr(kind, "_fit_pilot", lambda *_: pytest.fail("the pilot was fitted"))
+    model = NystroemClassifier(5, kernel="sigmoid", selection=kind(picker="cholesky"))
+    with pytest.raises(ValueError, match=r"picker='cholesky' of .* needs a positive semidefinite"):
+        model.fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("rule", "message"),
     [

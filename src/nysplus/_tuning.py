@@ -40,7 +40,8 @@ MAX_VARIANCES = 9.0
 # How much a squared error counts beside a row that is right.
 ERROR_SHARE = 0.5
 
-CENTROIDS = {
+# A cheap rule for each kind of landmarks, which does not look at the width.
+STAND_INS: dict[str, LandmarkSelector] = {
     "rows": Uniform(),
     "centroids": KMeans(max_iter=6),
     "class centroids": ClassCentroids(power=0, share="root"),
@@ -150,7 +151,7 @@ def _landmarks(
         return selector.points[rng.permutation(selector.points.shape[0])[:MAX_LANDMARKS]]
     kind = selector.kind if pool.discrete or selector.kind == "rows" else "centroids"
     n = min(n, MAX_LANDMARKS, pool.n_rows)
-    return CENTROIDS[kind].select(Problem(pool, kernel, StandardMap(), alphas), n, rng).points
+    return STAND_INS[kind].select(Problem(pool, kernel, StandardMap(), alphas), n, rng).points
 
 
 def _widths(

@@ -376,6 +376,9 @@ class Picker(BaseEstimator):
     def check(self) -> None:
         """Raise unless the parameters make sense. Called before any work."""
 
+    def check_kernel(self, kernel: Kernel, rule: str) -> None:
+        """Raise if it cannot work with the kernel; `rule` names who asks."""
+
     def pick(
         self, kernel: Kernel, X: Any, score: Float, n: int, rng: np.random.RandomState
     ) -> Positions:
@@ -415,6 +418,10 @@ class CholeskyPicker(Picker):
     def check(self) -> None:
         """Raise unless the parameters make sense."""
         check_count("block", self.block)
+
+    def check_kernel(self, kernel: Kernel, rule: str) -> None:
+        """Raise unless the kernel may be positive semidefinite."""
+        require_positive_semidefinite(kernel, rule)
 
     def pick(
         self, kernel: Kernel, X: Any, score: Float, n: int, rng: np.random.RandomState

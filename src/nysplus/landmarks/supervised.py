@@ -177,6 +177,8 @@ class _Picking(_RowScoring):
 
     def pilot(self, problem: Problem, n: int, rng: np.random.RandomState) -> ExpansionFit:
         """Fit the pilot on uniform rows."""
+        rule = f"picker={self.picker!r} of {type(self).__name__}"
+        make_picker(self.picker).check_kernel(problem.kernel, rule)
         first = problem.blocks.sample(self.n_initial or n, rng)
         return self._fit_pilot(problem, problem.blocks.gather(first).X, rng)
 
