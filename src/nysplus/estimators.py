@@ -288,6 +288,12 @@ class _KernelMachine(CallbackSupportMixin):
         -------
         estimator of the same class
             Fitted; this one stays as it is.
+
+        Notes
+        -----
+        Score the result on rows of your own. Often it is far better than a fit with so few
+        landmarks, but where coefficients are large and cancel each other (a wide kernel, a small
+        ridge) leaving some out can cost several points.
         """
         check_is_fitted(self)
         return compress_model(self, n_components, X, y)
