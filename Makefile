@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench large selection docs exactness clean
+.PHONY: help demo test lint bench large selection formats docs exactness clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,7 +50,7 @@ large: $(READY)  ## rows larger than memory, and a cluster: half an hour; writes
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/too_big_page.py
 
-selection: $(READY)  ## every landmark rule, widths, metric, calibration: two hours; writes docs/which_landmarks.md (needs NYSPLUS_DATA)
+selection: $(READY)  ## every landmark rule, widths, metric, calibration: an hour and a half; writes docs/which_landmarks.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/tuning.py gamma
@@ -59,6 +59,10 @@ selection: $(READY)  ## every landmark rule, widths, metric, calibration: two ho
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/curve.py
 	$(BIN)/python benchmarks/selection_page.py
+
+formats: $(READY)  ## bytes and speed of exports, and compression: some minutes (needs NYSPLUS_DATA)
+	$(BIN)/python benchmarks/exports.py
+	$(BIN)/python benchmarks/compress.py
 
 docs: $(READY)  ## the web pages: not written yet
 	@echo "There are no web pages yet; read docs/*.md and the docstrings."

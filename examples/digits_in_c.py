@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from nysplus import NystroemClassifier
-from nysplus.export.c_header import to_c
+from nysplus.export import to_c
 
 BUDGET = 16 * 1024
 # Directions of the learned map: a quarter of the 64 features.

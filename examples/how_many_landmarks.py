@@ -12,9 +12,7 @@ import matplotlib
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from nysplus import NystroemClassifier
-from nysplus.curve import landmark_curve
-from nysplus.plots import LandmarkCurveDisplay
+from nysplus import LandmarkCurveDisplay, NystroemClassifier, landmark_curve
 
 
 def main() -> None:

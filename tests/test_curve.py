@@ -16,8 +16,9 @@ from sklearn.metrics import r2_score
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._blocks import Blocks
+from nysplus._nested import forward_order
 from nysplus._targets import ClassCode, ValueCode
-from nysplus.curve import LandmarkCurve, _r2, forward_order, held_out, landmark_curve
+from nysplus.curve import LandmarkCurve, _r2, held_out, landmark_curve
 from nysplus.kernels import RBF
 from nysplus.plots import LandmarkCurveDisplay
 

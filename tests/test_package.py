@@ -38,6 +38,7 @@ ORDER = [
     "_expansion",
     "_quantise",
     "_incremental",
+    "_nested",
     "_probability",
     "landmarks",
     "_tuning",

@@ -91,6 +91,7 @@ def _dense(A):
     return A.toarray() if sp.issparse(A) else A
 
 
+# a client that stops leaves sockets to the garbage collector
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("selection", ["uniform", "kmeans", "negative-margin"])
 def test_fit_equals_that_of_projected_rows(blocks, P, selection):

@@ -121,3 +121,5 @@ def test_what_is_not_refined(rng):
         NystroemClassifier(5, kernel="laplacian", refine=True).fit(X, y)
     with pytest.raises(ValueError, match="refine='yes' is not known"):
         NystroemClassifier(5, refine="yes").fit(X, y)
+    with pytest.raises(ValueError, match="refine would move them for each"):
+        nysplus.landmark_curve(X, y, [5, 10], estimator=NystroemClassifier(refine=True))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import qr, solve_triangular
 from sklearn.base import clone
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
@@ -19,17 +17,15 @@ from sklearn.utils.multiclass import type_of_target
 from nysplus._blocks import Block, Blocks
 from nysplus._checkpoint import Journal
 from nysplus._checks import check_count
-from nysplus._expansion import KernelExpansion, in_float32
-from nysplus._feature_map import FeatureMap, StandardMap
+from nysplus._expansion import KernelExpansion
+from nysplus._feature_map import StandardMap
 from nysplus._intake import Intake, is_elsewhere, take_in
+from nysplus._nested import NestedFit, NestedSums
 from nysplus._progress import Progress
-from nysplus._ridge import Moments, RidgePath
-from nysplus._solvers import GramFirst
 from nysplus._targets import ClassTargets, DiscreteTargets, Float
-from nysplus._tasks import Task, choose_alpha, sum_moments
+from nysplus._tasks import Task
 from nysplus._validation import Plan
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
-from nysplus.kernels import Kernel
 from nysplus.landmarks import GivenLandmarks
 
 # Of the default sizes. Between neighbours accuracy seldom changes by more than a few points.
@@ -290,6 +286,11 @@ def _check_plan(plan: Plan, sizes: list[int]) -> None:
             f"landmark_curve needs approximation='standard' with all ranks, got "
             f"{plan.approximation!r}: features of other maps do not nest. Fit each size instead."
         )
+    if plan.refinement is not None:
+        raise ValueError(
+            "landmark_curve shares landmarks among sizes, and refine would move them for each. "
+            "Pass an estimator with refine=False, or fit each size."
+        )
     if plan.n_landmarks < sizes[-1]:
         raise ValueError(
             f"selection has {plan.n_landmarks} landmarks, and the largest of sizes is "
@@ -326,24 +327,9 @@ def held_out(rows: Blocks, n_held: int, rng: np.random.RandomState) -> tuple[Blo
 # -- models ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Fit:
-    alpha: float
-    expansion: KernelExpansion
-
-    def reordered(self, order: npt.NDArray[np.intp]) -> _Fit:
-        """Return the same model with its landmarks in another order."""
-        landmarks, A = self.expansion.landmarks[order], self.expansion.dual_coef[order]
-        return replace(self, expansion=replace(self.expansion, landmarks=landmarks, dual_coef=A))
-
-    def behind(self, projection: Float | None) -> _Fit:
-        """Return the same model of rows that are yet to be projected."""
-        return replace(self, expansion=replace(self.expansion, projection=projection))
-
-
 def _nested_fits(
     plan: Plan, sizes: list[int], blocks: Blocks, n_trials: int, rng: np.random.RandomState
-) -> list[_Fit]:
+) -> list[NestedFit]:
     """Return the model of each size, from one choice of landmarks and one pass for the moments.
 
     Ridges of several sizes are chosen on `n_trials` rows at most.
@@ -352,10 +338,10 @@ def _nested_fits(
     problem, points = chosen.problem, chosen.landmarks.points
     if sizes == [points.shape[0]]:
         alone = chosen.fit(rng)
-        return [_Fit(alone.alpha, alone.expansion)]
+        return [NestedFit(alone.alpha, alone.expansion)]
     feature_map = plan.approximation.build(problem.kernel, points, rng)
     trials = problem.blocks.some(np.sort(problem.blocks.sample(n_trials, rng)))
-    whole = _Sums.over(Task(problem.blocks, feature_map, plan.alphas, rng, "curve"), trials)
+    whole = NestedSums.over(Task(problem.blocks, feature_map, plan.alphas, rng, "curve"), trials)
     largest = whole.fit()
     smaller = [size for size in sizes if size < feature_map.n_landmarks]
     order, nested = whole.ordered(smaller[-1], largest.alpha)
@@ -363,153 +349,6 @@ def _nested_fits(
     if len(smaller) < len(sizes):
         fits.append(largest.reordered(order))
     return [fit.behind(chosen.projection) for fit in fits]
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """The moments of the training rows on some landmarks, from which models follow."""
-
-    task: Task
-    trials: Blocks  # that ridges are chosen on
-    moments: Moments
-
-    @classmethod
-    def over(cls, task: Task, trials: Blocks) -> _Sums:
-        """Sum the moments up, in one pass."""
-        feature_map = task.feature_map
-        dtype = _feature_dtype(task)
-        exact = any(not way.polished for way in GramFirst.where_allowed(task))
-        if exact and dtype is np.float64:  # whitened at the end, at half the cost
-            columns = feature_map.columns(np.float64)
-            moments = sum_moments(task, columns, feature_map.n_landmarks)
-            return cls(task, trials, moments.mapped(feature_map.transposed))
-        features = feature_map.features(dtype)
-        return cls(task, trials, sum_moments(task, features, feature_map.rank))
-
-    @cached_property
-    def _path(self) -> RidgePath:
-        return RidgePath(self.moments)
-
-    def fit(self) -> _Fit:
-        """Choose the ridge on the training rows, and solve."""
-        feature_map = self.task.feature_map
-        judged = replace(self.task, blocks=self.trials)
-        alpha = choose_alpha(judged, self._path, _feature_dtype(self.task)).alpha
-        found = self._path.solve(alpha)
-        A = feature_map.collapse(found.W)
-        expansion = KernelExpansion(feature_map.kernel, feature_map.landmarks, A, found.b)
-        return _Fit(alpha, in_float32(expansion, self.task.blocks))
-
-    def ordered(self, n: int, alpha: float) -> tuple[npt.NDArray[np.intp], _Sums]:
-        """Order the landmarks: those first that lower the objective most, as to the first `n`.
-
-        Returns the order, and the sums on the first `n`.
-
-        With the landmarks' own features as columns of P, ``φ Pᵀ`` are the kernel values that the
-        features φ were made from. ``P = QR`` for the chosen ones makes features ``φ Q``, of which
-        the first m are those of the first m landmarks, with the whitening ``R⁻¹``. Nothing is
-        lost: Q is orthogonal. O(n³).
-        """
-        feature_map, moments = self.task.feature_map, self.moments
-        (expert,) = feature_map.experts
-        _check_nests(feature_map.kernel, expert.triangular)
-        P = feature_map.features()(feature_map.landmarks).T
-        H = P.T @ (moments.scatter @ P + alpha * P)
-        order, rank = _completed(P, forward_order(H, P.T @ moments.cross, n), n)
-        Q, R = qr(P[:, order[:rank]], mode="economic", check_finite=False)
-        whitening = solve_triangular(R, np.eye(rank), check_finite=False)
-        expert = replace(expert, columns=slice(0, rank), whitening=whitening, triangular=True)
-        landmarks = feature_map.landmarks[order[:n]]
-        nested = FeatureMap(feature_map.kernel, landmarks, (expert,), 0)
-        task = replace(self.task, feature_map=nested)
-        return order, replace(self, task=task, moments=moments.mapped(lambda G: Q.T @ G))
-
-    def leading(self, n: int) -> _Sums:
-        """Return the sums on the first `n` landmarks of ordered ones: blocks of these."""
-        feature_map, moments = self.task.feature_map, self.moments
-        (expert,) = feature_map.experts
-        rank = min(n, feature_map.rank)
-        first = replace(expert, columns=slice(0, rank), whitening=expert.whitening[:rank, :rank])
-        fewer = replace(feature_map, landmarks=feature_map.landmarks[:n], experts=(first,))
-        part = replace(
-            moments,
-            feature_mean=moments.feature_mean[:rank],
-            scatter=moments.scatter[:rank, :rank],
-            cross=moments.cross[:rank],
-        )
-        return replace(self, task=replace(self.task, feature_map=fewer), moments=part)
-
-
-def _feature_dtype(task: Task) -> type[np.floating[Any]]:
-    """Return float32 for float32 rows, where the landmarks' kernel matrix allows it."""
-    single = task.blocks.dtype == np.float32 and task.feature_map.allows_float32
-    return np.float32 if single else np.float64
-
-
-def _check_nests(kernel: Kernel, definite: bool) -> None:
-    if not (definite or kernel.positive_semidefinite):
-        raise ValueError(
-            f"The matrix of {kernel!r} between the landmarks has negative eigenvalues: its "
-            "features do not nest. Use another kernel, or fit each size."
-        )
-
-
-def forward_order(H: Float, C: Float, n: int) -> npt.NDArray[np.intp]:
-    """Choose columns by forward selection: next is the one that lowers the objective most.
-
-    For columns K with ``H = KᵀK + αB`` and ``C = KᵀY``, the minimum of the ridge objective over
-    those chosen is ``‖Y‖² − ‖L⁻¹C‖²`` with ``H = LLᵀ`` among them: a Cholesky factorisation whose
-    pivot is the largest ``‖c_j‖² / h_jj`` of what is left, not the largest ``h_jj``. O(n² N) for
-    N columns.
-
-    Parameters
-    ----------
-    H : ndarray of shape (N, N)
-    C : ndarray of shape (N, L)
-    n : int
-        How many to choose.
-
-    Returns
-    -------
-    ndarray of int of shape (at most n,)
-        The columns in the order of choice. It ends where what is left of the others, in H, is
-        rounding error.
-    """
-    left, C = H.diagonal().copy(), C.copy()
-    floor = len(H) * np.finfo(np.float64).eps * left
-    factor = np.zeros((n, len(H)))
-    order: list[int] = []
-    for t in range(n):
-        gains = np.divide((C**2).sum(axis=1), left, out=np.full(len(H), -1.0), where=left > floor)
-        j = int(gains.argmax())
-        if gains[j] < 0:
-            break
-        root = np.sqrt(left[j])
-        row = (H[j] - factor[:t, j] @ factor[:t]) / root
-        C -= np.outer(row, C[j] / root)
-        left -= row**2
-        left[j] = 0.0  # never again
-        factor[t] = row
-        order.append(j)
-    return np.array(order, dtype=np.intp)
-
-
-def _completed(P: Float, chosen: npt.NDArray[np.intp], n: int) -> tuple[npt.NDArray[np.intp], int]:
-    """Order all columns of P, and count those of the first `n` that are independent.
-
-    Where forward selection has ended before: H has squared the condition number of P,
-    which still tells apart what H does not. Next are those farthest from the span of all before.
-    """
-    rest = np.setdiff1d(np.arange(P.shape[1]), chosen)
-    missing = min(n, len(P)) - len(chosen)
-    if missing <= 0:
-        return np.concatenate([chosen, rest]), len(chosen)
-    Q, _ = qr(P[:, chosen], check_finite=False)
-    beyond = (Q.T @ P[:, rest])[len(chosen) :]
-    R, pivots = qr(beyond, mode="r", pivoting=True, check_finite=False)
-    floor = len(P) * np.finfo(np.float64).eps * np.linalg.norm(P, axis=0).max()
-    independent = int(np.count_nonzero(np.abs(R.diagonal()[:missing]) > floor))
-    return np.concatenate([chosen, rest[pivots]]), len(chosen) + independent
 
 
 # -- scores ----------------------------------------------------------------------------------------

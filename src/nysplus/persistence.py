@@ -255,6 +255,7 @@ def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
         f"reads formats up to {FORMAT}. Upgrade nysplus.",
     )
     tensors = {}
+    # safetensors has no types for it
     for name, view in deserialize(content):  # type: ignore[no-untyped-call]
         require(view["dtype"] in TYPES, f"tensor {name!r} has the type {view['dtype']}.")
         flat = np.frombuffer(view["data"], dtype=np.dtype(TYPES[view["dtype"]]).newbyteorder("<"))

@@ -275,6 +275,7 @@ def _convert(row: Dataset, source: Source, paths: Sequence[Path], out: Path) -> 
     partial = path.with_name(f".{row.name}-{os.getpid()}.part")
     try:
         with partial.open("wb") as stream:
+            # names of arrays are taken for those of its own options
             np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
         os.replace(partial, path)
     finally:
