@@ -35,6 +35,7 @@ ORDER = [
     "_solvers",
     "_projection",
     "_storage",
+    "_budget",
     "_expansion",
     "_quantise",
     "_incremental",
