@@ -44,6 +44,7 @@ ORDER = [
     "landmarks",
     "_tuning",
     "_metric",
+    "_sizing",
     "_gradients",
     "_training",
     "_learner",

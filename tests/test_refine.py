@@ -15,12 +15,12 @@ from sklearn.base import clone
 from nysplus._blocks import Block, Blocks
 from nysplus._expansion import KernelExpansion, fit_expansion
 from nysplus._feature_map import StandardMap
-from nysplus._gradients import Gradient, Parameters, Softmax, loss_of
-from nysplus._judging import Candidate, Clock, Trial, Verdict
+from nysplus._gradients import Gradient, Parameters, Softmax, Squared, loss_of
+from nysplus._judging import Clock, Trial, Verdict
 from nysplus._learner import Learner
 from nysplus._progress import Progress
 from nysplus._refine import Refinement, make_refinement, refine
-from nysplus._targets import ClassTargets, IndicatorTargets
+from nysplus._targets import ClassTargets, IndicatorTargets, ValueTargets
 from nysplus._training import Recipe, TrainingRows, train
 from nysplus.kernels import RBF, Laplacian, Matern
 from nysplus.landmarks import ClassCentroids, GivenLandmarks, Problem, Uniform
@@ -32,17 +32,20 @@ SHORT = Refinement(n_epochs=2)
 def _targets(kind, n_rows, rng):
     if kind == "labels":
         return IndicatorTargets(np.where(rng.rand(n_rows, 4) > 0.5, 1.0, -1.0))
+    if kind == "values":
+        return ValueTargets(rng.standard_normal((n_rows, 2)))
     n_classes = 2 if kind == "two" else 4
     return ClassTargets(rng.randint(n_classes, size=n_rows), n_classes)
 
 
-KINDS = ["classes", "two", "labels"]
+KINDS = ["classes", "two", "labels", "values"]
+KERNELS = [RBF(1.0), Matern(1.0, nu=1.5), Matern(1.0, nu=2.5)]
 
 
 # ---- gradients ----------------------------------------------------------------------------------
 
 
-def _machine(kind, rng, shift=None):
+def _machine(kind, rng, shift=None, kernel=KERNELS[0]):
     targets = _targets(kind, ROWS, rng)
     L = targets.n_outputs
     p = Parameters.of(
@@ -50,6 +53,7 @@ def _machine(kind, rng, shift=None):
         0.5 * rng.standard_normal((N, R)),
         rng.standard_normal((N, L)),
         np.float64,
+        kernel,
     )
     loss = loss_of(targets, np.float64)
     return p, Gradient(p, rng.standard_normal(L), ROWS, shift), loss
@@ -58,10 +62,11 @@ def _machine(kind, rng, shift=None):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_gradient_equals_finite_differences(kind, smoothing, sparse, rng):
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_gradient_equals_finite_differences(kind, smoothing, sparse, kernel, rng):
     X, weight = rng.standard_normal((ROWS, D)), rng.rand(ROWS, 1)
     shift = rng.standard_normal(D) if sparse else None
-    p, gradient, loss = _machine(kind, rng, shift)
+    p, gradient, loss = _machine(kind, rng, shift, kernel)
     rows = sp.csr_matrix(X) if sparse else X
     got = gradient(rows, loss, weight, smoothing).flat.copy()
 
@@ -79,12 +84,36 @@ def test_gradient_equals_finite_differences(kind, smoothing, sparse, rng):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_those_of_the_formula(kind, rng):
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_scores_are_those_of_the_formula(kind, kernel, rng):
     X = rng.standard_normal((ROWS, D))
-    p, gradient, _ = _machine(kind, rng)
-    U = X @ p.P
-    K = np.exp(-((U[:, None] - p.Z) ** 2).sum(axis=2))
+    p, gradient, _ = _machine(kind, rng, kernel=kernel)
+    K = kernel(X @ p.P, p.Z)
     np.testing.assert_allclose(gradient.scores(X), K @ p.A + gradient.b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("rank", range(1, 9))
+def test_single_precision_changes_no_gradient(rank, kernel, rng):
+    """Whatever the rank: products and columns of some widths take ways of their own."""
+    X, Y = rng.standard_normal((ROWS, D)), rng.standard_normal((ROWS, 1))
+    P, Z, A = (rng.standard_normal(shape) for shape in ((D, rank), (N, rank), (N, 1)))
+    single, double = (
+        Gradient(Parameters.of(0.3 * P, Z, A, dtype, kernel), np.zeros(1), ROWS)(
+            X.astype(dtype), Squared(Y.astype(dtype)), 1.0, 0.0
+        )
+        for dtype in (np.float32, np.float64)
+    )
+    np.testing.assert_allclose(single.flat, double.flat, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_a_row_at_a_landmark_has_a_gradient(kernel, rng):
+    X = rng.standard_normal((ROWS, D))
+    p, gradient, loss = _machine("values", rng, kernel=kernel)
+    p.Z[:] = X[:N] @ p.P
+    assert np.isfinite(gradient(X, loss, 1.0, 0.0).flat).all()
+    np.testing.assert_allclose(gradient._K[np.arange(N), np.arange(N)], 1.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,9 +137,10 @@ def test_sparse_rows_about_their_mean_equal_dense_ones(kind, rng):
     np.testing.assert_allclose(sparse, dense, rtol=1e-10, atol=1e-12)
 
 
-def test_smaller_batches_use_the_same_memory(rng):
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_smaller_batches_use_the_same_memory(kernel, rng):
     X = rng.standard_normal((ROWS, D))
-    _, gradient, loss = _machine("classes", rng)
+    _, gradient, loss = _machine("classes", rng, kernel=kernel)
     some = np.arange(5)
     fresh = Gradient(gradient.parameters, gradient.b, 5)(X[:5], loss.take(some), 1.0, 0.0)
     gradient(X, loss, 1.0, 0.0)
@@ -118,8 +148,9 @@ def test_smaller_batches_use_the_same_memory(rng):
     np.testing.assert_array_equal(again.flat, fresh.flat)
 
 
-def test_far_rows_have_no_numbers_that_slow_processors_down(rng):
-    p, gradient, loss = _machine("classes", rng)
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_far_rows_have_no_numbers_that_slow_processors_down(kernel, rng):
+    p, gradient, loss = _machine("classes", rng, kernel=kernel)
     p.A[:] *= 1e3
     g = gradient(1e3 * rng.standard_normal((ROWS, D)), loss, 1.0, 0.0).flat.astype(np.float32)
     assert np.isfinite(g).all()
@@ -151,6 +182,19 @@ def test_training_reaches_a_known_optimum(rng):
     assert entropy - 1e-6 < loss < entropy + 1e-3
 
 
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_training_finds_a_function_of_the_form_it_has(kernel, rng):
+    X = rng.standard_normal((400, 2)).astype(np.float32)
+    P, Z = np.diag([1.0, 0.2]), np.array([[-1.5, 0.0], [0.0, 0.3], [1.5, -0.3]])
+    Y = (kernel(X @ P, Z) @ [[2.0], [-1.0], [1.0]]).astype(np.float32)
+    rows = TrainingRows(X, None, Squared(Y), np.ones(400))
+    start = Parameters.of(np.eye(2), 0.7 * Z, np.zeros((3, 1)), np.float32, kernel)
+    recipe = Recipe(800, 100, rate=0.08, coef_rate=0.1, decay=0.0)
+    p = train(rows, np.arange(400), start, np.zeros(1), recipe, seed=0)
+    left = rows.loss.losses(Gradient(p, np.zeros(1), 400).scores(X), 0.0)
+    assert left.mean() < 1e-4 * Y.var()
+
+
 def test_training_looks_only_at_the_rows_it_may_use(rng):
     rows, start, _ = _two_points(rng)
     used = np.arange(0, 200, 2)
@@ -171,6 +215,23 @@ def test_training_ends_in_time(rng):
     assert np.isfinite(p.flat).all()
 
 
+@pytest.mark.parametrize(("n_steps", "n_reports"), [(7, 7), (400, 20), (410, 20)])
+def test_training_tells_how_far_it_is(n_steps, n_reports, rng):
+    rows, start, _ = _two_points(rng)
+    told, recipe = [], Recipe(n_steps, 16)
+    train(rows, np.arange(200), start, np.zeros(3), recipe, seed=0, advance=told.append)
+    assert len(told) == n_reports
+    assert sum(told) == recipe.n_rows
+    assert max(told) == told[0]
+
+
+def test_training_that_ends_early_tells_of_all_rows(rng):
+    rows, start, _ = _two_points(rng)
+    told, recipe = [], Recipe(10**8, 64)
+    train(rows, np.arange(200), start, np.zeros(3), recipe, 0, seconds=0.01, advance=told.append)
+    assert told == [recipe.n_rows]
+
+
 def test_a_recipe_is_scaled():
     recipe = Recipe(100, 64, rate=0.04, coef_rate=0.3).scaled(0.2, 0.5)
     assert (recipe.n_steps, recipe.n_rows) == (20, 1280)
@@ -184,17 +245,34 @@ def test_a_recipe_is_scaled():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rank", [R, D])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_expansion_is_what_was_trained(kind, rank, sparse, rng):
+@pytest.mark.parametrize("kernel", [RBF(7.0), Matern(7.0, nu=2.5)], ids=repr)
+def test_the_expansion_is_what_was_trained(kind, rank, sparse, kernel, rng):
     X = rng.standard_normal((80, D)) * [1e-3, 1.0, 1.0, 50.0, 0.0] + [5.0, 0.0, 0.0, 100.0, 1.0]
     given = sp.csr_matrix(X) if sparse else X
     block = Block(given, np.arange(80), _targets(kind, 80, rng))
-    learner = Learner.of(block, rank, rng)
+    learner = Learner.of(block, rank, rng, kernel)
     p = learner.first(given[:N], 0.15)
+    p.A[:] += 0.1 * rng.standard_normal(p.A.shape)
     expansion = learner.expansion(p, np.dtype(np.float64), score_unit=2.0)
     expected = Gradient(p, learner.b, 80, learner.rows.shift).scores(learner.rows.X) / 2.0
+    if kind == "values":
+        expected = expected * block.Y.std(axis=0) + block.Y.mean(axis=0) / 2.0
     np.testing.assert_allclose(expansion(given), expected, rtol=2e-4, atol=2e-5)
     assert expansion.landmarks.shape == (N, rank)
     assert expansion.projection.shape == (D, rank)
+
+
+def test_values_are_learned_in_their_own_units(rng):
+    X, weight = rng.standard_normal((80, D)), rng.randint(1, 4, 80).astype(float)
+    Y = np.stack([1e6 + 1e3 * rng.standard_normal(80), 1e-3 * rng.rand(80), np.full(80, 7.0)], 1)
+    block = Block(X, np.arange(80), ValueTargets(Y), weight)
+    learner = Learner.of(block, D, rng)
+    scaled, share = learner.rows.loss.Y, weight / weight.sum()
+    np.testing.assert_allclose(share @ scaled, 0.0, atol=1e-5)
+    np.testing.assert_allclose(share @ scaled**2, [1.0, 1.0, 0.0], atol=1e-5)
+    expansion = learner.expansion(learner.first(X[:N], 0.15), np.dtype(np.float64))
+    # before training, and far from all landmarks ever after
+    np.testing.assert_allclose(expansion(X), np.tile(share @ Y, (80, 1)), rtol=1e-12)
 
 
 def test_the_intercept_is_the_share_of_the_classes(rng):
@@ -222,12 +300,12 @@ def test_the_first_width_is_in_units_of_the_nearest_landmarks(rng):
 # ---- the verdict --------------------------------------------------------------------------------
 
 
-def test_verdict_counts_what_is_fixed_and_broken():
-    before = np.array([1, 1, 1, 0, 0, 0, 0], dtype=bool)
-    after = np.array([1, 1, 0, 1, 1, 1, 0], dtype=bool)
+def test_verdict_compares_row_by_row():
+    before = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    after = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0])
     weight = np.array([1.0, 1.0, 2.0, 1.0, 1.0, 3.0, 1.0])
     verdict = Verdict.of(before, after, weight, 1.0)
-    assert (verdict.fixed, verdict.broken, verdict.n_rows) == (5.0, 2.0, 7)
+    assert verdict.n_rows == 7
     assert (verdict.before, verdict.after) == (0.4, 0.7)
     assert verdict.errors == pytest.approx(3.0 / np.sqrt(1 + 1 + 9 + 4))
     assert verdict.uncertain
@@ -237,7 +315,7 @@ def test_verdict_counts_what_is_fixed_and_broken():
 
 
 def test_a_model_that_changes_nothing_is_not_better():
-    same = np.array([True, False])
+    same = np.array([1.0, 0.0])
     assert not Verdict.of(same, same, np.ones(2), 1.0).better
 
 
@@ -282,8 +360,8 @@ def test_learning_finds_the_features_that_matter(learned):
     start, refined = learned
     assert refined.kept
     assert refined.verdict.n_rows == 600  # every row was held out once
-    assert len(refined.accuracies) == 4
-    assert max(refined.accuracies) == refined.verdict.after
+    assert len(refined.merits) == 5
+    assert max(refined.merits) == refined.verdict.after
     X, targets = _waves(2000, seed=1)
     assert _accuracy(refined.expansion, X, targets) > _accuracy(start, X, targets) + 0.05
     sizes = np.linalg.norm(refined.expansion.projection, axis=1)
@@ -384,10 +462,10 @@ def test_equal_seeds_give_equal_models(moons, monkeypatch):
     monkeypatch.setattr("nysplus._threads.thread_count", lambda: 2)
     third = _refined(problem, 10, seed=3)[1]
     for other in (second, third):
-        assert other.accuracies == first.accuracies
+        assert other.merits == first.merits
         assert other.verdict == first.verdict
         np.testing.assert_array_equal(other.expansion(X), first.expansion(X))
-    assert _refined(problem, 10, seed=4)[1].accuracies != first.accuracies
+    assert _refined(problem, 10, seed=4)[1].merits != first.merits
 
 
 def test_labels_that_hold_or_not():
@@ -421,7 +499,7 @@ def test_sparse_rows_learn_as_dense_ones_do():
         _refined(replace(problem, blocks=Blocks(given, targets)), 15, SHORT, selector=selector)[1]
         for given in (X, rows)
     )
-    np.testing.assert_allclose(sparse.accuracies, dense.accuracies, atol=0.01)
+    np.testing.assert_allclose(sparse.merits, dense.merits, atol=0.01)
     assert sparse.verdict.before == dense.verdict.before
 
 
@@ -523,16 +601,20 @@ def test_rows_that_are_learned_from_fit_in_the_memory(sparse, rng):
 # ---- parameters ---------------------------------------------------------------------------------
 
 
-def test_candidates_follow_the_number_of_rows():
-    steps = {n: Refinement().candidates(n)[0].recipe for n in (500, 15_000, 100_000)}
+def test_ways_follow_the_number_of_rows():
+    steps = {n: Refinement().ways(n)[0].recipe for n in (500, 15_000, 100_000)}
     assert [recipe.batch for recipe in steps.values()] == [64, 256, 512]
     assert [recipe.n_steps for recipe in steps.values()] == [600, 2153, 2780]
-    first, wide, sharp, gentle = Refinement().candidates(15_000)
-    assert isinstance(first, Candidate)
+    first, wide, bare, sharp, gentle = Refinement().ways(15_000)
     assert (first.width, wide.width, wide.recipe) == (0.15, 0.05, first.recipe)
-    assert sharp.recipe.smoothing == gentle.recipe.smoothing - 0.05 == 0.0
+    assert (bare.width, bare.recipe.smoothing, sharp.recipe.smoothing) == (0.05, 0.0, 0.0)
+    # a longer run where the rows are many, but no more than 40 times through them
+    assert first.longer == pytest.approx(40 / (4500 / np.sqrt(15_000)))
+    assert Refinement().ways(10**6)[0].longer == 2.0
+    assert Refinement(n_epochs=3).ways(10**6)[0].longer == 1.0
+    assert [way.width for way in Refinement().ways(500, discrete=False)] == [1.5, 5.0, 5.0, 5.0]
     assert gentle.recipe.n_steps == -(-first.recipe.n_steps // 2)
-    assert Refinement(n_epochs=3, batch_size=100).candidates(250)[0].recipe.n_steps == 8
+    assert Refinement(n_epochs=3, batch_size=100).ways(250)[0].recipe.n_steps == 8
 
 
 def test_ranks():
@@ -570,16 +652,11 @@ def test_what_refine_may_be():
 )
 def test_wrong_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
-        Refinement(**parameters).check(RBF(), 4, discrete=True)
+        Refinement(**parameters).check(RBF(), 4)
 
 
-@pytest.mark.parametrize("kernel", [Laplacian(1.0), Matern(1.0)], ids=repr)
-def test_other_kernels_are_named(kernel):
-    with pytest.raises(ValueError, match="written for the RBF kernel"):
-        Refinement().check(kernel, 4, discrete=True)
-
-
-def test_values_are_not_learned():
-    with pytest.raises(ValueError, match="refine=False for values"):
-        Refinement().check(RBF(), 4, discrete=False)
-    Refinement().check(RBF(), 4, discrete=True)
+@pytest.mark.parametrize("kernel", [Laplacian(1.0), Matern(nu=0.5)], ids=repr)
+def test_kernels_with_a_kink_are_named(kernel):
+    with pytest.raises(ValueError, match="moves landmarks along the gradient"):
+        Refinement().check(kernel, 4)
+    Refinement().check(Matern(nu=2.5), 4)

@@ -9,7 +9,7 @@ from sklearn.datasets import make_moons
 from sklearn.model_selection import GridSearchCV
 
 import nysplus
-from nysplus import NystroemClassifier, NystroemRegressor, Refinement
+from nysplus import NystroemClassifier, Refinement
 from nysplus._projection import composed
 
 QUICK = Refinement(n_epochs=30, widths=(0.15,))
@@ -113,11 +113,11 @@ def test_in_a_grid_search():
 
 def test_what_is_not_refined(rng):
     X, y = make_moons(100, random_state=0)
-    with pytest.raises(ValueError, match="refine learns by cross-entropy"):
-        NystroemRegressor(5, refine=True).fit(X, y)
-    with pytest.raises(ValueError, match="refine learns from all rows at once"):
+    with pytest.raises(ValueError, match="refine=True goes by all rows at once"):
         NystroemClassifier(5, refine=True).partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="refine is written for the RBF kernel"):
+    with pytest.raises(ValueError, match="budget='4kB' goes by all rows at once"):
+        NystroemClassifier(budget="4kB").partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="refine moves landmarks along the gradient"):
         NystroemClassifier(5, kernel="laplacian", refine=True).fit(X, y)
     with pytest.raises(ValueError, match="refine='yes' is not known"):
         NystroemClassifier(5, refine="yes").fit(X, y)

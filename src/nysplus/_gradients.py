@@ -1,19 +1,23 @@
-"""The function ``F = exp(−‖(x − μ)P − z‖²) A + b``, its losses and their gradients.
+"""The function ``F = φ(‖(x − μ)P − z‖²) A + b``, its losses and their gradients.
 
 Written out by hand in one floating type: per batch six matrix products, one exponential and one
-product entry by entry. The width of the kernel is one: P and Z carry it.
+product entry by entry, and a few more of the latter for the Matérn kernels. The width of the
+kernel is one: P and Z carry it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nysplus._targets import ClassTargets, DiscreteTargets, Float, Rows
+from nysplus._targets import ClassTargets, Float, Rows, Targets, ValueTargets
+from nysplus.kernels import RBF, Kernel, Matern
 
 # Exponents below these change no gradient, but their powers and the products of these are numbers
 # so small that processors take many times longer for them.
@@ -96,14 +100,84 @@ class Logistic:
         return F
 
 
-Loss = Softmax | Logistic
+@dataclass(frozen=True)
+class Squared:
+    """Squared error of values. Nothing is smoothed.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (rows, L)
+    """
+
+    Y: Float
+
+    @property
+    def n_outputs(self) -> int:
+        """L."""
+        return int(self.Y.shape[1])
+
+    def take(self, rows: Rows) -> Squared:
+        """Return the losses of some rows."""
+        return Squared(self.Y[rows])
+
+    def losses(self, F: Float, smoothing: float) -> Float:
+        """Return the sum over the outputs of each row's losses."""
+        losses: Float = ((F - self.Y) ** 2).sum(axis=1)
+        return losses
+
+    def slopes(self, F: Float, smoothing: float) -> Float:
+        """Turn scores into the derivatives of the losses by them: ``2 (F − Y)``."""
+        F -= self.Y
+        F *= 2.0
+        return F
 
 
-def loss_of(targets: DiscreteTargets, dtype: npt.DTypeLike) -> Loss:
+Loss = Softmax | Logistic | Squared
+
+
+def loss_of(targets: Targets, dtype: npt.DTypeLike) -> Loss:
     """Return the loss that suits the targets."""
+    if isinstance(targets, ValueTargets):
+        return Squared(targets.Y.astype(dtype))
     if isinstance(targets, ClassTargets) and targets.n_classes > 2:
         return Softmax(targets.codes, targets.n_classes)
     return Logistic((targets.coded() > 0).astype(dtype))
+
+
+# Turns the −‖u − z‖² in one matrix into φ(‖u − z‖²), and writes −φ'(‖u − z‖²) into another.
+Profile = Callable[[Float, Float], None]
+
+
+def _gaussian(K: Float, S: Float) -> None:
+    """Fill K for ``exp(−‖u − z‖²)``, where φ is −φ': S has to be K itself."""
+    np.clip(K, LEAST_EXPONENT, 0.0, out=K)
+    np.exp(K, out=K)
+
+
+def _matern(K: Float, S: Float, nu: float) -> None:
+    """Fill both for the Matérn kernel of smoothness ν = 3/2 or 5/2, with ``s² = 4ν‖u − z‖²``."""
+    K *= -4.0 * nu
+    np.clip(K, 0.0, LEAST_EXPONENT**2, out=K)
+    s = np.sqrt(K, out=K)
+    np.negative(s, out=S)
+    np.exp(S, out=S)
+    if nu == 1.5:
+        # (1 + s) exp(−s) and 2ν exp(−s)
+        K += 1.0
+        K *= S
+        S *= 2.0 * nu
+    else:
+        # (1 + s + s²/3) exp(−s) and 2ν (1 + s)/3 exp(−s)
+        last = s**2
+        last *= S
+        last /= 3.0
+        K += 1.0
+        K *= S
+        np.multiply(K, 2.0 * nu / 3.0, out=S)
+        K += last
+
+
+UNIT_RBF = RBF(1.0)
 
 
 @dataclass(frozen=True)
@@ -115,6 +189,8 @@ class Parameters:
     flat : ndarray of shape (d r + n r + n L,)
     d, r, n, L : int
         Features, directions, landmarks, outputs.
+    kernel : RBF, or Matern with nu=1.5 or 2.5
+        Of width one.
     """
 
     flat: Float
@@ -122,6 +198,7 @@ class Parameters:
     r: int
     n: int
     L: int
+    kernel: Kernel = UNIT_RBF
     P: Float = field(init=False, repr=False)
     Z: Float = field(init=False, repr=False)
     A: Float = field(init=False, repr=False)
@@ -137,14 +214,16 @@ class Parameters:
             object.__setattr__(self, name, view)
 
     @classmethod
-    def of(cls, P: Float, Z: Float, A: Float, dtype: npt.DTypeLike) -> Parameters:
+    def of(
+        cls, P: Float, Z: Float, A: Float, dtype: npt.DTypeLike, kernel: Kernel = UNIT_RBF
+    ) -> Parameters:
         """Join copies of the three."""
         flat = np.concatenate([P.ravel(), Z.ravel(), A.ravel()]).astype(dtype, copy=False)
-        return cls(flat, P.shape[0], P.shape[1], Z.shape[0], A.shape[1])
+        return cls(flat, P.shape[0], P.shape[1], Z.shape[0], A.shape[1], kernel)
 
     def like(self, flat: Float) -> Parameters:
         """Return other numbers of the same shapes."""
-        return Parameters(flat, self.d, self.r, self.n, self.L)
+        return Parameters(flat, self.d, self.r, self.n, self.L, self.kernel)
 
 
 class Gradient:
@@ -173,6 +252,11 @@ class Gradient:
         self._C = np.full((p.n, p.r + 2), -1.0, dtype)  # [2Z, −‖z‖², −1]
         self._Z = np.ones((p.n, p.r + 1), dtype)  # [Z, 1]
         self._K, self._H = np.empty((2, n_rows, p.n), dtype)
+        self._profile: Profile = _gaussian
+        self._slopes = self._K
+        if isinstance(p.kernel, Matern):
+            self._profile = partial(_matern, nu=p.kernel.nu)
+            self._slopes = np.empty_like(self._K)
         self._F = np.empty((n_rows, p.L), dtype)
         self._V = np.empty((n_rows, p.r + 1), dtype)
         self._S = np.empty((p.n, p.r + 2), dtype)
@@ -189,11 +273,11 @@ class Gradient:
         np.einsum("ij,ij->i", U[:, : p.r], U[:, : p.r], out=U[:, p.r + 1])
         np.multiply(p.Z, 2.0, out=self._C[:, : p.r])
         np.einsum("ij,ij->i", p.Z, p.Z, out=self._C[:, p.r])
-        np.negative(self._C[:, p.r], out=self._C[:, p.r])
+        # np.negative of NumPy 2.4 gives wrong numbers in a column of four, on some processors
+        self._C[:, p.r] *= -1.0
         # −‖u − z‖² = [u, 1, ‖u‖²] · [2z, −‖z‖², −1]
         np.matmul(U, self._C.T, out=K)
-        np.clip(K, LEAST_EXPONENT, 0.0, out=K)
-        np.exp(K, out=K)
+        self._profile(K, self._slopes[:B])
         np.matmul(K, p.A, out=F)
         F += self.b
         return F
@@ -216,9 +300,9 @@ class Gradient:
         G *= weight
         U, K, H, V = self._U[:B], self._K[:B], self._H[:B], self._V[:B]
         np.matmul(K.T, G, out=g.A)
-        # H = (G Aᵀ) ∘ K; HᵀU and Hᵀ1 in one product, HZ and H1 in another
+        # H = −(G Aᵀ) ∘ φ'; HᵀU and Hᵀ1 in one product, HZ and H1 in another
         np.matmul(G, p.A.T, out=H)
-        H *= K
+        H *= self._slopes[:B]
         np.matmul(H.T, U, out=self._S)
         np.multiply(self._S[:, p.r, None], p.Z, out=g.Z)
         np.subtract(self._S[:, : p.r], g.Z, out=g.Z)

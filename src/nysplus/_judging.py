@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._blocks import Block
+from nysplus._blocks import Block, Blocks, RowBlocks
+from nysplus._budget import Size
 from nysplus._expansion import KernelExpansion, fit_expansion
 from nysplus._gradients import Parameters
 from nysplus._learner import Learner
-from nysplus._targets import DiscreteTargets, Float
+from nysplus._projection import projected
+from nysplus._sizing import in_type
+from nysplus._targets import DiscreteTargets, Float, Targets
 from nysplus._threads import in_threads, thread_count
 from nysplus._training import Recipe, train
 from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
@@ -24,6 +28,8 @@ FOLDS, MANY_FOLDS, JUDGED_ROWS = 5, 10, 5000
 FEW_ROWS, MANY_ROWS = 5000, 10_000
 # Candidates are told apart after this share of a run, where there are rows enough for a long one.
 TRIED_SHARE = 0.25
+# A run that is longer by less than this is not worth another one.
+WORTH_WHILE = 1.3
 # A model with more rows than this many for each landmark is as good on its own rows as on others.
 HONEST_RATIO = 50
 # Standard errors by which the learned model must be better. More of them where rows are few: the
@@ -34,12 +40,16 @@ UNCERTAIN, MOST_SPLITS = (-1.0, 2.0), 3
 # The model that was judged goes on with the rows that judged it for this share of the steps, at
 # this share of their size: as good as training on all rows from the start, and much faster.
 MORE_STEPS, MORE_RATE = 0.2, 0.3
+# Under a size, fewer landmarks are tried as well: this share of them.
+FEWER = 0.3
+# Rows that landmarks are chosen from to start with: this many, or so many for each landmark.
+START_ROWS, START_RATIO = 10_000, 10
 # Shares of the time that is left, where it is limited.
-FEW_TIME, TRIED_TIME, BEST_TIME = 0.8, 0.35, 0.5
+SIZE_TIME, FEW_TIME, TRIED_TIME, BEST_TIME = 0.2, 0.8, 0.35, 0.5
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Way:
     """A way to train.
 
     Attributes
@@ -47,14 +57,34 @@ class Candidate:
     width : float
         To start with (see :meth:`~nysplus._learner.Learner.first`).
     recipe : Recipe
+    longer : float
+        How many times as long a run may be, if that helps.
     """
 
     width: float
     recipe: Recipe
+    longer: float = 1.0
+
+    def scaled(self, steps: float, rate: float) -> Way:
+        """Return the same with a share of the steps, at a share of their size."""
+        return replace(self, recipe=self.recipe.scaled(steps, rate))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model of some size, trained in some way."""
+
+    size: Size
+    way: Way
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows training uses."""
+        return self.way.recipe.n_rows
 
     def shortened(self) -> Candidate:
         """Return a trial of the same."""
-        return Candidate(self.width, self.recipe.scaled(TRIED_SHARE, 1.0))
+        return replace(self, way=self.way.scaled(TRIED_SHARE, 1.0))
 
 
 @dataclass
@@ -78,9 +108,7 @@ class Verdict:
     Attributes
     ----------
     before, after : float
-        Accuracy of the two.
-    fixed, broken : float
-        Weight of the rows that only the second, or only the first gets right.
+        Mean merit of the rows: accuracy, or the squared error with a minus.
     errors : float
         The difference of these two, in its standard errors.
     needed : float
@@ -91,30 +119,19 @@ class Verdict:
 
     before: float
     after: float
-    fixed: float
-    broken: float
     errors: float
     needed: float
     n_rows: int
 
     @classmethod
-    def of(
-        cls,
-        before: npt.NDArray[np.bool_],
-        after: npt.NDArray[np.bool_],
-        weight: Float,
-        needed: float,
-    ) -> Verdict:
-        """Compare the rows that two models get right."""
-        fixed, broken = weight[after & ~before], weight[before & ~after]
-        mass, difference = float(weight.sum()), float(fixed.sum() - broken.sum())
-        error = float(np.sqrt((fixed**2).sum() + (broken**2).sum()))
+    def of(cls, before: Float, after: Float, weight: Float, needed: float) -> Verdict:
+        """Compare the merits of rows with two models."""
+        mass, differences = float(weight.sum()), weight * (after - before)
+        error = float(np.sqrt((differences**2).sum()))
         return cls(
             float(weight @ before) / mass,
             float(weight @ after) / mass,
-            float(fixed.sum()),
-            float(broken.sum()),
-            difference / error if error > 0 else 0.0,
+            float(differences.sum()) / error if error > 0 else 0.0,
             needed,
             len(weight),
         )
@@ -131,10 +148,12 @@ class Verdict:
 
     def __str__(self) -> str:
         kept = "the learned model is kept" if self.better else "the model stays as it was"
-        return (
-            f"refine: {100 * self.before:.2f} % before, {100 * self.after:.2f} % after on "
-            f"{self.n_rows:,} held-out rows; {kept}"
-        )
+        if min(self.before, self.after) >= 0:
+            said = f"{100 * self.before:.2f} % before, {100 * self.after:.2f} % after"
+        else:
+            before, after = np.sqrt(-self.before), np.sqrt(-self.after)
+            said = f"error {before:.4g} before, {after:.4g} after"
+        return f"refine: {said} on {self.n_rows:,} held-out rows; {kept}"
 
 
 @dataclass(frozen=True)
@@ -147,18 +166,23 @@ class Split:
         Positions of the rows that judge, and of those that are learned from.
     landmarks : ndarray or CSR matrix of shape (n, d)
         Of the unrefined model.
-    hits : ndarray of bool
-        Which of the rows that judge it gets right.
+    merits : ndarray of shape (rows,)
+        What it makes of the rows that judge.
     """
 
     held: npt.NDArray[np.intp]
     others: npt.NDArray[np.intp]
     landmarks: Any
-    hits: npt.NDArray[np.bool_]
+    merits: Float
 
 
-# A trained model, and its scores of the rows that were held out.
-Run = tuple[Parameters, Float]
+@dataclass(frozen=True)
+class Run:
+    """A model trained without some rows, and its scores of these."""
+
+    parameters: Parameters
+    model: KernelExpansion
+    scores: Float
 
 
 @dataclass(frozen=True)
@@ -167,66 +191,74 @@ class Held:
 
     Attributes
     ----------
-    labels : ClassTargets or IndicatorTargets
+    targets : Targets
         Of these rows.
     weight : ndarray of shape (rows,)
     scores : ndarray of shape (rows, L)
-    before : ndarray of bool
-        Which of the rows the unrefined model gets right.
-    models : tuple of Parameters
-        One for each split.
+    before : ndarray of shape (rows,)
+        Merits of the rows with the unrefined model.
     """
 
-    labels: DiscreteTargets
+    targets: Targets
     weight: Float
     scores: Float
-    before: npt.NDArray[np.bool_]
-    models: tuple[Parameters, ...]
+    before: Float
 
     @classmethod
     def joined(cls, rows: Block, splits: list[Split], runs: list[Run]) -> Held:
         """Join what was found on several splits of some rows."""
         held = np.concatenate([split.held for split in splits])
+        assert rows.targets is not None
         return cls(
-            rows.labels.take(held),
+            rows.targets.take(held),
             rows.weight[held],
-            np.concatenate([scores for _, scores in runs]),
-            np.concatenate([split.hits for split in splits]),
-            tuple(model for model, _ in runs),
+            np.concatenate([run.scores for run in runs]),
+            np.concatenate([split.merits for split in splits]),
         )
 
     @property
-    def hits(self) -> npt.NDArray[np.bool_]:
-        """Which of the rows the learned models get right."""
-        return self.labels.hits(self.scores)
+    def merits(self) -> Float:
+        """What the learned models make of the rows."""
+        return self.targets.merits(self.scores)
 
     @property
-    def accuracy(self) -> float:
-        """Share of the weight that is right."""
-        return float(self.weight @ self.hits / self.weight.sum())
+    def merit(self) -> float:
+        """Its mean."""
+        return float(self.weight @ self.merits / self.weight.sum())
+
+    @property
+    def score_unit(self) -> float:
+        """What makes scores of classes at most one, as those of a ridge fitted to ±1."""
+        if not isinstance(self.targets, DiscreteTargets):
+            return 1.0
+        return max(float(np.abs(self.scores).max()), float(np.finfo(np.float32).tiny))
 
     def verdict(self, needed: float) -> Verdict:
         """Compare with the unrefined model."""
-        return Verdict.of(self.before, self.hits, self.weight, needed)
+        return Verdict.of(self.before, self.merits, self.weight, needed)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The best way to train.
+    """The best candidate.
 
     Attributes
     ----------
     candidate : Candidate
-    accuracies : tuple of float
+        Its size has one type at most.
+    merits : tuple of float
         Of all candidates on held-out rows, after a trial.
     held : Held
     verdict : Verdict
+    judged : Run
+        The model that was judged, or one of them.
     """
 
     candidate: Candidate
-    accuracies: tuple[float, ...]
+    merits: tuple[float, ...]
     held: Held
     verdict: Verdict
+    judged: Run
 
 
 @dataclass(frozen=True)
@@ -247,6 +279,8 @@ class Trial:
     seed : int
         Every run draws its rows in the same order, so that chance prefers none.
     clock : Clock
+    dtype : str, optional
+        What the numbers of the unrefined model are stored in.
     """
 
     problem: Problem
@@ -256,17 +290,23 @@ class Trial:
     learner: Learner
     seed: int
     clock: Clock
+    dtype: str | None = None
 
     @property
     def few(self) -> bool:
         """Whether every row judges once."""
         return len(self.rows) <= FEW_ROWS
 
+    @property
+    def _rng(self) -> np.random.RandomState:
+        return np.random.RandomState(self.seed)
+
     def folds(self) -> list[npt.NDArray[np.intp]]:
         """Part the rows, each class on its own, into those that are held out together."""
         N = len(self.rows)
-        order = np.random.RandomState(self.seed).permutation(N)
-        order = order[np.argsort(self.rows.labels.groups(N)[order], kind="stable")]
+        assert self.rows.targets is not None
+        order = self._rng.permutation(N)
+        order = order[np.argsort(self.rows.targets.groups(N)[order], kind="stable")]
         folds = FOLDS if N <= MANY_ROWS else max(MANY_FOLDS, -(-N // JUDGED_ROWS))
         return [np.sort(order[i::folds]) for i in range(folds)]
 
@@ -280,42 +320,102 @@ class Trial:
         others, judged = np.flatnonzero(mask), self.rows.take(held)
         model, n = self.start, self.start.landmarks.shape[0]
         if self.problem.blocks.n_rows < HONEST_RATIO * n:
-            rng = np.random.RandomState(self.seed)
-            some = self.rows.take(others).blocks(self.problem.blocks.progress.aside())
-            problem = replace(self.problem, blocks=some)
-            # fewer where there are not as many rows, of which the selection would warn
-            Z = select_landmarks(self.selector, problem, min(n, some.n_candidates), rng).points
+            some, problem = self._blocks(others), self.problem
             model = fit_expansion(
-                some, Z, problem.kernel, problem.approximation, problem.alphas, rng
+                some,
+                self._selected(some, n),
+                problem.kernel,
+                problem.approximation,
+                problem.alphas,
+                self._rng,
             ).expansion
-        return Split(held, others, model.landmarks, judged.labels.hits(model(judged.X)))
+            if self.dtype is not None:
+                model = in_type(model, self.dtype, some, self._rng)
+        assert judged.targets is not None
+        return Split(held, others, model.landmarks, judged.targets.merits(model(judged.X)))
 
-    def choose(self, candidates: list[Candidate]) -> Choice:
-        """Try all candidates, and compare the best one with the unrefined model."""
+    def _blocks(self, some: npt.NDArray[np.intp]) -> Blocks:
+        # small fits, of which nothing is told
+        return self.rows.take(some).blocks()
+
+    def _selected(self, blocks: RowBlocks, n: int) -> Any:
+        """Return landmarks; fewer where there are not as many rows, of which it would warn."""
+        problem = replace(self.problem, blocks=blocks)
+        return select_landmarks(
+            self.selector, problem, min(n, blocks.n_candidates), self._rng
+        ).points
+
+    def choose(self, sizes: list[Size], ways: list[Way]) -> Choice:
+        """Find the best size by the first way, the best way, and compare it with the start."""
         folds = self.folds()
         splits = [self.split(fold) for fold in (folds if self.few else folds[:1])]
-        tried = candidates if self.few else [candidate.shortened() for candidate in candidates]
-        runs = self._runs(tried, splits, FEW_TIME if self.few else TRIED_TIME)
-        held = [Held.joined(self.rows, splits, runs[i]) for i in range(len(tried))]
-        accuracies = tuple(one.accuracy for one in held)
-        best = int(np.argmax(accuracies))
-        if self.few:
-            verdict = held[best].verdict(FEW_NEEDED)
-            return Choice(tried[best], accuracies, held[best], verdict)
-        (full,) = self._runs([candidates[best]], splits, BEST_TIME)
-        # where targets are noisy, a long run may end with a worse model than a short one
-        chosen, found = tried[best], runs[best]
-        if Held.joined(self.rows, splits, full).accuracy >= accuracies[best]:
-            chosen, found = candidates[best], full
-        judged = Held.joined(self.rows, splits, found)
-        for fold in folds[1:MOST_SPLITS]:
-            if not judged.verdict(NEEDED).uncertain:
+        size = self._best_size(sizes, ways[0], splits)
+        candidates = [Candidate(size, way) for way in ways]
+        if size.dtypes and len(ways) > 1:
+            fewer = replace(size, n=max(1, int(FEWER * size.n)))
+            candidates.append(Candidate(fewer, ways[0]))
+        tried = candidates
+        if not self.few and len(candidates) > 1:
+            tried = [candidate.shortened() for candidate in candidates]
+        found = self._runs(tried, splits, FEW_TIME if self.few else TRIED_TIME)
+        merits = [Held.joined(self.rows, splits, runs).merit for runs in found]
+        i = int(np.argmax(merits))
+        best, runs = tried[i], found[i]
+        if best is not candidates[i]:
+            best, runs = self._best_length(candidates[i], best, splits, runs)
+        best, runs = self._stored(best, splits, runs)
+        judged = Held.joined(self.rows, splits, runs)
+        needed = FEW_NEEDED if self.few else NEEDED
+        for fold in [] if self.few else folds[1:MOST_SPLITS]:
+            if not judged.verdict(needed).uncertain:
                 break
-            more = self.split(fold)
-            found = found + self._runs([chosen], [more], BEST_TIME)[0]
-            splits = [*splits, more]
-            judged = Held.joined(self.rows, splits, found)
-        return Choice(chosen, accuracies, judged, judged.verdict(NEEDED))
+            splits = [*splits, self.split(fold)]
+            (more,) = self._runs([best], splits[-1:], BEST_TIME)
+            runs = [*runs, *self._stored(best, splits[-1:], more)[1]]
+            judged = Held.joined(self.rows, splits, runs)
+        return Choice(best, tuple(merits), judged, judged.verdict(needed), runs[0])
+
+    def _best_size(self, sizes: list[Size], way: Way, splits: list[Split]) -> Size:
+        """Return the size that serves best after a short run: what it is worth shows early."""
+        if len(sizes) == 1:
+            return sizes[0]
+        candidates = [Candidate(size, way).shortened() for size in sizes]
+        found = self._runs(candidates, splits, SIZE_TIME)
+        merits = [Held.joined(self.rows, splits, runs).merit for runs in found]
+        return sizes[int(np.argmax(merits))]
+
+    def _best_length(
+        self, full: Candidate, short: Candidate, splits: list[Split], runs: list[Run]
+    ) -> tuple[Candidate, list[Run]]:
+        """Lengthen the best trial as long as that helps: with noisy targets it may not."""
+        best, merit = short, Held.joined(self.rows, splits, runs).merit
+        lengths = [full]
+        if full.way.longer >= WORTH_WHILE:
+            lengths.append(replace(full, way=full.way.scaled(full.way.longer, 1.0)))
+        for candidate in lengths:
+            (longer,) = self._runs([candidate], splits, BEST_TIME)
+            reached = Held.joined(self.rows, splits, longer).merit
+            if reached < merit:
+                break
+            best, runs, merit = candidate, longer, reached
+        return best, runs
+
+    def _stored(
+        self, candidate: Candidate, splits: list[Split], runs: list[Run]
+    ) -> tuple[Candidate, list[Run]]:
+        """Return the runs with numbers in the type that serves best, and this type."""
+        found = []
+        for dtype in candidate.size.dtypes:
+            kept = []
+            for split, run in zip(splits, runs, strict=True):
+                model = in_type(run.model, dtype, self._blocks(split.others), self._rng)
+                kept.append(replace(run, scores=model(self.rows.X[split.held])))
+            found.append((Held.joined(self.rows, splits, kept).merit, dtype, kept))
+        if not found:
+            return candidate, runs
+        # of equal ones the smallest, which comes first
+        _, dtype, kept = max(found, key=lambda each: each[0])
+        return replace(candidate, size=replace(candidate.size, dtypes=(dtype,))), kept
 
     def _runs(
         self, candidates: list[Candidate], splits: list[Split], share: float
@@ -323,39 +423,77 @@ class Trial:
         """Train every candidate on every split, in a share of the time that is left."""
         runs = [(candidate, split) for candidate in candidates for split in splits]
         seconds = self.clock.share(share * min(thread_count(), len(runs)) / len(runs))
+        found: list[Run] = []
+        total = sum(candidate.n_rows for candidate, _ in runs)
+        alone = len(runs) == 1  # in this thread, which may tell how far it is
+        count = None if alone else len(runs)
+        with self.problem.blocks.progress.stage("refine", total, count) as advance:
+            starts = self._starts(candidates, splits)
 
-        def run(item: tuple[Candidate, Split]) -> Run:
-            candidate, split = item
-            first = self.learner.first(split.landmarks, candidate.width)
-            p = self._train(first, candidate.recipe, split.others, seconds)
-            model = self.learner.expansion(p, self.problem.blocks.dtype)
-            return p, model(self.rows.X[split.held])
+            def run(item: tuple[Candidate, Split]) -> Run:
+                candidate, split = item
+                learner = self._learner(candidate.size)
+                points = starts[candidate.size, int(split.held[0])]
+                first = learner.first(points, candidate.way.width)
+                p = self._train(first, candidate, split.others, seconds, advance if alone else None)
+                model = learner.expansion(p, self.problem.blocks.dtype)
+                return Run(p, model, model(self.rows.X[split.held]))
 
-        found = []
-        total = sum(candidate.recipe.n_rows for candidate, _ in runs)
-        with self.problem.blocks.progress.stage("refine", total, len(runs)) as advance:
             for (candidate, _), one in zip(runs, in_threads(run, runs), strict=True):
                 found.append(one)
-                advance(candidate.recipe.n_rows)
+                if not alone:
+                    advance(candidate.n_rows)
         return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))]
+
+    def _learner(self, size: Size) -> Learner:
+        assert size.rank is not None
+        return self.learner.narrowed(size.rank)
+
+    def _starts(
+        self, candidates: list[Candidate], splits: list[Split]
+    ) -> dict[tuple[Size, int], Any]:
+        """Return landmarks to start from for every size and split, by the split's first row."""
+        sizes = dict.fromkeys(candidate.size for candidate in candidates)
+        items = [(size, split) for size in sizes for split in splits]
+
+        def start(item: tuple[Size, Split]) -> Any:
+            size, split = item
+            return self._points(size, split.others, split.landmarks)
+
+        keys = [(size, int(split.held[0])) for size, split in items]
+        return dict(zip(keys, in_threads(start, items), strict=True))
+
+    def _points(self, size: Size, used: npt.NDArray[np.intp], landmarks: Any) -> Any:
+        """Return the given landmarks, or others where the size is to be found."""
+        if not size.dtypes:
+            return landmarks
+        basis = self._learner(size).basis
+        some = self._rng.permutation(used)[: max(START_ROWS, START_RATIO * size.n)]
+        points = self._selected(projected(self._blocks(np.sort(some)), basis), size.n)
+        # the basis is orthonormal: from the features it leads back to the same points
+        return points @ basis.T
 
     def _train(
         self,
         first: Parameters,
-        recipe: Recipe,
+        candidate: Candidate,
         used: npt.NDArray[np.intp],
         seconds: float | None,
+        advance: Callable[[int], None] | None,
     ) -> Parameters:
-        return train(self.learner.rows, used, first, self.learner.b, recipe, self.seed, seconds)
+        rows, recipe = self.learner.rows, candidate.way.recipe
+        return train(rows, used, first, self.learner.b, recipe, self.seed, seconds, advance)
 
-    def final(self, choice: Choice) -> Parameters:
+    def final(self, choice: Choice) -> KernelExpansion:
         """Train on all rows; where they are many, go on from a model that was judged."""
-        recipe = choice.candidate.recipe
+        candidate, everything = choice.candidate, np.arange(len(self.rows))
         if self.few:
-            first = self.learner.first(self.start.landmarks, choice.candidate.width)
+            points = self._points(candidate.size, everything, self.start.landmarks)
+            first = self._learner(candidate.size).first(points, candidate.way.width)
         else:
-            first, recipe = choice.held.models[0], recipe.scaled(MORE_STEPS, MORE_RATE)
-        with self.problem.blocks.progress.stage("refine", recipe.n_rows, 1) as advance:
-            p = self._train(first, recipe, np.arange(len(self.rows)), self.clock.share(1.0))
-            advance(recipe.n_rows)
-        return p
+            first = choice.judged.parameters
+            candidate = replace(candidate, way=candidate.way.scaled(MORE_STEPS, MORE_RATE))
+        with self.problem.blocks.progress.stage("refine", candidate.n_rows, None) as advance:
+            p = self._train(first, candidate, everything, self.clock.share(1.0), advance)
+        unit = choice.held.score_unit
+        return self._learner(candidate.size).expansion(p, self.problem.blocks.dtype, unit)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from nysplus._blocks import Block, row_slices
 from nysplus._expansion import KernelExpansion
-from nysplus._gradients import Parameters, Softmax, loss_of
-from nysplus._targets import Float
+from nysplus._gradients import UNIT_RBF, Loss, Parameters, Softmax, Squared, loss_of
+from nysplus._sums import Spread
+from nysplus._targets import Float, Targets, ValueTargets
 from nysplus._training import TrainingRows
-from nysplus.kernels import RBF, squared_distances
+from nysplus.kernels import Kernel, squared_distances
 
 # Rows that directions and first coefficients come from, and those of them that widths come from.
 SKETCHED_ROWS, WIDTH_ROWS = 6000, 1000
@@ -32,7 +34,8 @@ LEAST_UNIT = 0.1
 class Learner:
     """The rows of training, how it starts, and the way back to the rows as given.
 
-    Training sees ``(x − μ) / s``, so that steps of the map do not depend on units.
+    Training sees ``(x − μ) / s``, so that steps of the map do not depend on units, and values as
+    targets in the same way.
 
     Attributes
     ----------
@@ -44,6 +47,10 @@ class Learner:
     U, Y : ndarray
         Some rows in these directions, about the mean, and their coded targets.
     b : ndarray of shape (L,)
+    target_mean, target_unit : ndarray of shape (L,)
+        Zeros and ones, unless the targets are values.
+    kernel : Kernel
+        Of width one.
     """
 
     rows: TrainingRows
@@ -53,22 +60,34 @@ class Learner:
     U: Float
     Y: Float
     b: Float
+    target_mean: Float
+    target_unit: Float
+    kernel: Kernel
 
     @classmethod
-    def of(cls, block: Block, rank: int, rng: np.random.RandomState) -> Learner:
-        """Make rows ready and find directions."""
+    def of(
+        cls, block: Block, rank: int, rng: np.random.RandomState, kernel: Kernel = UNIT_RBF
+    ) -> Learner:
+        """Make rows ready and find directions. The width of the kernel does not count."""
         X, weight = block.X, block.weight
         mean, unit = _mean_and_unit(X)
         some = rng.permutation(len(block))[:SKETCHED_ROWS]
         basis = _directions(X[some], rank, rng)
         standardised, shift = _standardised(X, mean, unit)
-        loss = loss_of(block.labels, np.float32)
-        softmax = isinstance(loss, Softmax)
+        targets, target_mean, target_unit = _standardised_targets(block)
+        loss = loss_of(targets, np.float32)
         rows = TrainingRows(standardised, shift, loss, weight / weight.mean())
         U = X[some] @ basis - mean @ basis
-        return cls(
-            rows, mean, unit, basis, U, block.labels.take(some).coded(), _log_shares(block, softmax)
-        )
+        Y = targets.take(some).coded()
+        b = _intercept(block, loss)
+        kernel = clone(kernel).set_params(gamma=1.0)
+        return cls(rows, mean, unit, basis, U, Y, b, target_mean, target_unit, kernel)
+
+    def narrowed(self, rank: int) -> Learner:
+        """Return the same with the first directions only."""
+        if rank >= self.basis.shape[1]:
+            return self
+        return replace(self, basis=self.basis[:, :rank], U=self.U[:, :rank])
 
     def first(self, landmarks: Any, width: float) -> Parameters:
         """Return parameters to start from.
@@ -82,16 +101,24 @@ class Learner:
         """
         Z = landmarks @ self.basis - self.mean @ self.basis
         D = squared_distances(self.U, Z)
-        near = np.argpartition(D, min(NEAR_ROWS, len(D)) - 1, axis=0)[:NEAR_ROWS]
-        A = FIRST_SCORE * self.Y[near].mean(axis=0)
-        if isinstance(self.rows.loss, Softmax):
-            A = (A + FIRST_SCORE) / 2.0  # of codes 0 and 1
         n_near = min(NEAR_LANDMARKS, len(Z))
         nearest = np.partition(D[:WIDTH_ROWS], n_near - 1, axis=1)[:, :n_near]
         distance = float(np.median(nearest.mean(axis=1)))
         scale = np.sqrt(width / distance) if distance > 0 else 1.0
         P = scale * self.unit[:, None] * self.basis
-        return Parameters.of(P, scale * Z, A, np.float32)
+        return Parameters.of(P, scale * Z, self._first_coef(D), np.float32, self.kernel)
+
+    def _first_coef(self, D: Float) -> Float:
+        """Return coefficients for landmarks at squared distances D of the rows in `U`."""
+        loss = self.rows.loss
+        if isinstance(loss, Squared):
+            # the mean everywhere: from a ridge solution training ends with no better model
+            return np.zeros((D.shape[1], loss.n_outputs))
+        near = np.argpartition(D, min(NEAR_ROWS, len(D)) - 1, axis=0)[:NEAR_ROWS]
+        A: Float = FIRST_SCORE * self.Y[near].mean(axis=0)
+        if isinstance(loss, Softmax):
+            A = (A + FIRST_SCORE) / 2.0  # of codes 0 and 1
+        return A
 
     def expansion(
         self, p: Parameters, dtype: np.dtype[Any], score_unit: float = 1.0
@@ -99,9 +126,10 @@ class Learner:
         """Return the function of the rows as given, with scores in a unit."""
         P = p.P / self.unit[:, None]
         Z = p.Z + self.mean @ P
-        A, b = p.A / score_unit, self.b / score_unit
+        A = p.A / score_unit * self.target_unit
+        b = (self.target_mean + self.target_unit * self.b) / score_unit
         Z, A, b, P = (array.astype(dtype) for array in (Z, A, b, P))
-        return KernelExpansion(RBF(1.0), Z, A, b, P)
+        return KernelExpansion(self.kernel, Z, A, b, P)
 
 
 def _mean_and_unit(X: Any) -> tuple[Float, Float]:
@@ -137,12 +165,29 @@ def _directions(X: Any, rank: int, rng: np.random.RandomState) -> Float:
     return basis
 
 
-def _log_shares(block: Block, softmax: bool) -> Float:
-    """Return the log-odds of every label, or the logarithms of the classes' shares."""
+def _standardised_targets(block: Block) -> tuple[Targets, Float, Float]:
+    """Return the targets, values about their mean in units of their deviation, and these two."""
+    assert block.targets is not None
+    n_outputs = block.targets.n_outputs
+    if not isinstance(block.targets, ValueTargets):
+        return block.targets, np.zeros(n_outputs), np.ones(n_outputs)
+    spread = Spread.of_columns(block.Y, block.weight)
+    unit = np.sqrt(spread.variance)
+    unit = np.where(unit > 0, unit, 1.0)
+    return ValueTargets((block.Y - spread.mean) / unit), spread.mean, unit
+
+
+def _intercept(block: Block, loss: Loss) -> Float:
+    """Return the scores of rows far from all landmarks, in the unit of the loss.
+
+    The log-odds of every label, the logarithms of the classes' shares, or the mean of values.
+    """
+    if isinstance(loss, Squared):
+        return np.zeros(loss.n_outputs)
     Y, weight = (block.Y + 1.0) / 2.0, block.weight
     # half a row of every kind, so that a class without rows is not impossible
     share = (weight @ Y + 0.5 * weight.mean()) / (weight.sum() + weight.mean())
-    if softmax:
+    if isinstance(loss, Softmax):
         share = share / share.sum()
         other: Float | float = 1.0
     else:

@@ -89,7 +89,10 @@ class _TerminalLine:
             seconds = time.perf_counter() - start
             of = "" if n_rows is None else f" of {n_rows:,}"
             speed = done / max(seconds, 1e-9)
-            return f"{name}:{bar()} {done:,}{of} rows, {seconds:.1f} s, {speed:,.0f} rows/s"
+            text = f"{name}:{bar()} {done:,}{of} rows, {seconds:.1f} s, {speed:,.0f} rows/s"
+            if n_rows is None or not 0 < done < n_rows:
+                return text
+            return f"{text}, about {(n_rows - done) / speed:.0f} s left"
 
         def bar() -> str:
             if not self._live or not n_rows:

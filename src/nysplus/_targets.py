@@ -68,6 +68,10 @@ class ClassTargets:
         matches: npt.NDArray[np.bool_] = predicted == self.codes
         return matches
 
+    def merits(self, scores: Float) -> Float:
+        """Return what counts in comparisons: 1 for each row that is right, 0 for the others."""
+        return self.hits(scores).astype(np.float64)
+
     def groups(self, most: int) -> npt.NDArray[np.intp]:
         """Return the class of every row: rows of different groups are clustered apart."""
         return self.codes
@@ -109,6 +113,10 @@ class IndicatorTargets:
         right: npt.NDArray[np.bool_] = ((scores > 0) == (self.Y > 0)).all(axis=1)
         return right
 
+    def merits(self, scores: Float) -> Float:
+        """Return what counts in comparisons: 1 for each row that is right, 0 for the others."""
+        return self.hits(scores).astype(np.float64)
+
     def groups(self, most: int) -> npt.NDArray[np.intp]:
         """Number the combinations of labels; the rarer ones beyond `most` share a group."""
         _, groups, counts = np.unique(self.Y > 0, axis=0, return_inverse=True, return_counts=True)
@@ -142,6 +150,11 @@ class ValueTargets:
     def coded(self) -> Float:
         """Return the target matrix."""
         return self.Y
+
+    def merits(self, scores: Float) -> Float:
+        """Return what counts in comparisons: the squared error of each row, less than nothing."""
+        errors: Float = ((self.Y - scores) ** 2).sum(axis=1)
+        return -errors
 
     def groups(self, most: int) -> npt.NDArray[np.intp]:
         """Number ranges between quantiles of the outputs' sum, in their standard deviations."""

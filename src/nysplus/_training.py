@@ -1,8 +1,9 @@
-"""Mini-batch training of landmarks, coefficients and a linear map, by cross-entropy."""
+"""Mini-batch training of landmarks, coefficients and a linear map."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,8 @@ FIRST_SHARE, WARM_UP = 0.1, 0.2
 MAP_RATE = 1.5
 # Rows whose entries are summed for that.
 MAP_RATE_ROWS = 1000
+# How often a run tells how far it is.
+REPORTS = 20
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ def train(
     recipe: Recipe,
     seed: int,
     seconds: float | None = None,
+    advance: Callable[[int], None] | None = None,
 ) -> Parameters:
     """Return trained parameters; `start` stays as it is.
 
@@ -118,6 +122,8 @@ def train(
         Of the order of the rows.
     seconds : float, optional
         When the steps have to end; they shrink the faster, and results depend on the machine.
+    advance : callable, optional
+        Told now and then of how many rows have been used since; of `recipe.n_rows` in all.
     """
     batch = min(recipe.batch, len(used))
     p = start.like(start.flat.copy())
@@ -127,12 +133,16 @@ def train(
     weight = (rows.weight / batch).astype(p.flat.dtype)[:, None]
     begin = time.perf_counter()
     order, position = rng.permutation(used), 0
+    told, every = 0, -(-recipe.n_steps // REPORTS)
     for step in range(recipe.n_steps):
         done = step / recipe.n_steps
         if seconds is not None:
             done = max(done, (time.perf_counter() - begin) / seconds)
             if done >= 1.0:
                 break
+        if advance is not None and step == told + every:
+            advance(every * recipe.batch)
+            told = step
         if position + batch > len(used):
             order, position = rng.permutation(used), 0
         some = order[position : position + batch]
@@ -141,6 +151,8 @@ def train(
         share = _share(done)
         adam.step(g.flat, share)
         p.A[:] *= 1.0 - share * recipe.coef_rate * recipe.decay
+    if advance is not None:
+        advance((recipe.n_steps - told) * recipe.batch)
     return p
 
 

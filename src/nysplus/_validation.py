@@ -15,13 +15,15 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from nysplus._blocks import RowBlocks, working_bytes
+from nysplus._budget import Budget, make_budget
 from nysplus._checks import check_count
 from nysplus._expansion import ExpansionFit, fit_expansion
 from nysplus._feature_map import Approximation, make_approximation
 from nysplus._metric import LearnedMetric, learn_metric, make_metric, through
 from nysplus._projection import composed, projected
-from nysplus._refine import Refined, Refinement, make_refinement, refine
+from nysplus._refine import Limit, Refined, Refinement, make_refinement, refine
 from nysplus._ridge import make_alphas
+from nysplus._sizing import choose_size, in_type, sizes_within
 from nysplus._solvers import DIRECT_MATRICES, direct_bytes
 from nysplus._survey import Kind
 from nysplus._targets import Float
@@ -48,10 +50,13 @@ class Plan:
     alphas: tuple[float, ...]
     metric: LearnedMetric | None = None
     refinement: Refinement | None = None
+    budget: Budget | None = None
 
     def choose(self, blocks: RowBlocks, rng: np.random.RandomState) -> Chosen:
-        """Fix the metric and the kernel's width on the data, then choose the landmarks."""
+        """Fix the metric, the kernel's width and the size on the data, then choose landmarks."""
         n, selector, projection = self.n_landmarks, self.selector, None
+        if self.budget is not None:  # the number is not known yet, but about this
+            n = sizes_within(self.budget, blocks, None)[-1].n
         problem = Problem(blocks, self.kernel, self.approximation, self.alphas)
         if self.metric is not None:
             found = learn_metric(problem, selector, n, self.metric, rng)
@@ -62,8 +67,13 @@ class Plan:
         else:
             kernel = self.kernel.resolve(blocks, rng)
         problem = replace(problem, blocks=projected(blocks, projection), kernel=kernel)
+        limit = None
+        if self.budget is not None:
+            sizes = sizes_within(self.budget, problem.blocks, projection)
+            size = choose_size(problem, selector, sizes, rng)
+            n, limit = size.n, Limit(self.budget, blocks.n_features, size.dtypes[0])
         landmarks = select_landmarks(selector, problem, n, rng)
-        return Chosen(problem, selector, landmarks, projection, self.refinement)
+        return Chosen(problem, selector, landmarks, projection, blocks, self.refinement, limit)
 
 
 @dataclass(frozen=True)
@@ -79,15 +89,21 @@ class Chosen:
     landmarks : Landmarks
     projection : ndarray or None
         The linear map that rows are seen through.
+    given : RowBlocks
+        The rows as they came.
     refinement : Refinement or None
         What is learned after the fit.
+    limit : Limit or None
+        What the model may take.
     """
 
     problem: Problem
     selector: LandmarkSelector
     landmarks: Landmarks
     projection: Float | None
+    given: RowBlocks
     refinement: Refinement | None = None
+    limit: Limit | None = None
 
     def fit(self, rng: np.random.RandomState) -> ExpansionFit:
         """Return the model with these landmarks."""
@@ -102,14 +118,19 @@ class Chosen:
         )
         return replace(found, expansion=replace(found.expansion, projection=self.projection))
 
-    def refine(self, fit: ExpansionFit, rng: np.random.RandomState) -> Refined:
-        """Return what learning makes of the model, or the model itself."""
-        if self.refinement is None:
-            return Refined(fit.expansion)
-        start = replace(fit.expansion, projection=None)
-        found = refine(self.problem, self.selector, start, self.refinement, rng)
-        P = composed(self.projection, found.expansion.projection)
-        return replace(found, expansion=replace(found.expansion, projection=P))
+    def finish(self, fit: ExpansionFit, rng: np.random.RandomState) -> Refined:
+        """Return what learning makes of the model, or the model itself, as it is stored."""
+        found = Refined(fit.expansion)
+        if self.refinement is not None:
+            start = replace(fit.expansion, projection=None)
+            problem, selector = self.problem, self.selector
+            found = refine(problem, selector, start, self.refinement, rng, self.limit)
+            P = composed(self.projection, found.expansion.projection)
+            found = replace(found, expansion=replace(found.expansion, projection=P))
+        if self.limit is None:
+            return found
+        dtype = found.dtype or self.limit.dtype
+        return replace(found, expansion=in_type(found.expansion, dtype, self.given, rng))
 
 
 def make_plan(
@@ -117,9 +138,15 @@ def make_plan(
 ) -> Plan:
     """Check the parameters that all estimators share, against each other and against the rows."""
     check_count("n_components", estimator.n_components)
+    budget = make_budget(getattr(estimator, "budget", None))  # the transformer has none
     selector = make_selector(estimator.selection)
     n = int(estimator.n_components)
     if isinstance(selector, GivenLandmarks):
+        if budget is not None:
+            raise ValueError(
+                "budget chooses the number of landmarks, and selection is an array of them. Pass "
+                "one of the two."
+            )
         selector = GivenLandmarks(_check_landmarks(selector.points, n_features, dtype))
         n = selector.points.shape[0]
     if selector.targets == "classes" and kind != "classes":
@@ -138,14 +165,14 @@ def make_plan(
     approximation = make_approximation(estimator.approximation)
     approximation.check(n)
     selector.check(n, approximation)
-    metric = make_metric(getattr(estimator, "metric", None))  # the transformer has none
+    metric = make_metric(getattr(estimator, "metric", None))
     if metric is not None:
         metric.check(kernel, n_features)
     refinement = make_refinement(getattr(estimator, "refine", False))
     if refinement is not None:
-        refinement.check(kernel, n_features, kind == "classes")
+        refinement.check(kernel, n_features)
     alphas = make_alphas(estimator.alpha)
-    return Plan(n, kernel, selector, approximation, alphas, metric, refinement)
+    return Plan(n, kernel, selector, approximation, alphas, metric, refinement, budget)
 
 
 def _say_what_memory_is_needed(n: int) -> None:

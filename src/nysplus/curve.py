@@ -291,6 +291,11 @@ def _check_plan(plan: Plan, sizes: list[int]) -> None:
             "landmark_curve shares landmarks among sizes, and refine would move them for each. "
             "Pass an estimator with refine=False, or fit each size."
         )
+    if plan.budget is not None:
+        raise ValueError(
+            "landmark_curve is given its sizes, and budget would choose others. Pass an estimator "
+            "with budget=None, or fit with each budget."
+        )
     if plan.n_landmarks < sizes[-1]:
         raise ValueError(
             f"selection has {plan.n_landmarks} landmarks, and the largest of sizes is "

@@ -42,7 +42,6 @@ class _KernelMachine(CallbackSupportMixin):
     # what the classes below have as parameters, and what fits set
     kernel: Any
     gamma: Any
-    refine: Any
     random_state: Any
     expansion_: KernelExpansion
     _code: Code
@@ -69,7 +68,7 @@ class _KernelMachine(CallbackSupportMixin):
             rng = journal.begin(partial(identity, self, blocks), rng)
             chosen = plan.choose(blocks, rng)
             fit = chosen.fit(rng)
-            refined = chosen.refine(fit, rng)
+            refined = chosen.finish(fit, rng)
             self._set_code(code)
             self._set_scaling(refined.scaling or fit.left_out)
             self.expansion_ = refined.expansion
@@ -86,11 +85,13 @@ class _KernelMachine(CallbackSupportMixin):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: Code | None) -> None:
         """Add rows to the sums, with landmarks chosen from the first ones; solve again."""
-        if self.refine is not False and self.refine is not None:
-            raise ValueError(
-                "refine learns from all rows at once, which partial_fit does not see. Leave "
-                "refine=False, or fit."
-            )
+        for name, left in (("refine", False), ("budget", None)):
+            value = getattr(self, name)
+            if value is not left and value is not None:
+                raise ValueError(
+                    f"{name}={value!r} goes by all rows at once, which partial_fit does not see. "
+                    f"Leave {name}={left}, or fit."
+                )
         reset = not hasattr(self, "expansion_")
         # the other classes may come in later calls
         intake = take_in(self, X, y, sample_weight, self._wanted(code, several=False), reset)
@@ -386,9 +387,14 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         accuracy, on at most 10000 rows, is within a quarter standard error of the best.
     refine : bool or Refinement, default=False
         Learn the landmarks, the coefficients and a linear map of the features after the fit, by
-        gradient steps on cross-entropy (RBF kernel). Everything is chosen on held-out rows, and
-        the unrefined model stays where learning does not help: `refined_` tells. `alpha_` and
-        `solver_` are those of the unrefined model.
+        gradient steps on cross-entropy (RBF, or Matern with nu=1.5 or 2.5). Everything is chosen
+        on held-out rows, and the unrefined model stays where learning does not help: `refined_`
+        tells. `alpha_` and `solver_` are those of the unrefined model.
+    budget : None, str or int, default=None
+        Bytes that the model may take: "16kB", "1.5MB" (1 kB is 1024 bytes), or a number. The
+        number of landmarks, at most 2000, the type of the stored numbers (float32, float16, or
+        int8 with a scale for each column) and with `refine` the columns of the map are chosen on
+        held-out rows; `n_components` does not count. `model_bytes_` tells what is taken.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         Learn before the fit how much each feature counts ("diagonal"), any linear map of the
         features ("full"), or a map to so many directions, from the gradients of a first model on
@@ -471,6 +477,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         approximation: Any = "standard",
         alpha: Any = "auto",
         refine: Any = False,
+        budget: Any = None,
         metric: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
@@ -483,6 +490,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         self.approximation = approximation
         self.alpha = alpha
         self.refine = refine
+        self.budget = budget
         self.metric = metric
         self.class_weight = class_weight
         self.random_state = random_state
@@ -679,8 +687,12 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
     alpha : "auto", float or sequence of floats, default="auto"
         Ridge, on the scale of scikit-learn's ``Ridge``. From a sequence, or from 1e-7 to 1e3
         with "auto", the one of smallest generalized cross-validation error is taken.
-    refine : bool, default=False
-        For classes only so far.
+    refine : bool or Refinement, default=False
+        Learn the landmarks and a linear map of the features after the fit, by gradient steps on
+        the squared error; the coefficients are then solved for. As for
+        :class:`NystroemClassifier`, the unrefined model stays where that does not help.
+    budget : None, str or int, default=None
+        As for :class:`NystroemClassifier`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         As for :class:`NystroemClassifier`.
     random_state : int, RandomState or None, default=None
@@ -731,6 +743,7 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
         approximation: Any = "standard",
         alpha: Any = "auto",
         refine: Any = False,
+        budget: Any = None,
         metric: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -742,6 +755,7 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
         self.approximation = approximation
         self.alpha = alpha
         self.refine = refine
+        self.budget = budget
         self.metric = metric
         self.random_state = random_state
         self.verbose = verbose

@@ -1,0 +1,213 @@
+"""Models within a number of bytes: the arithmetic, the choice on held-out rows, the estimators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_classification, make_moons
+
+import nysplus
+from nysplus import NystroemClassifier, NystroemRegressor, Refinement
+from nysplus._blocks import Blocks
+from nysplus._budget import TYPES, Budget, Size, make_budget
+from nysplus._expansion import KernelExpansion
+from nysplus._feature_map import StandardMap
+from nysplus._quantise import stored
+from nysplus._sizing import choose_size, sizes_within
+from nysplus._targets import ClassTargets
+from nysplus.kernels import RBF
+from nysplus.landmarks import Problem, Uniform
+from nysplus.persistence import load
+
+SHORT = Refinement(n_epochs=10)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return (X / 16.0).astype(np.float32), y
+
+
+# ---- arithmetic ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("budget", "n_bytes"),
+    [("64kB", 65536), ("16 KB", 16384), ("1.5MB", 1572864), ("100b", 100), (np.int64(7), 7)],
+)
+def test_sizes_are_read(budget, n_bytes):
+    assert make_budget(budget) == Budget(n_bytes)
+
+
+@pytest.mark.parametrize("budget", ["64", "kB", "-1kB", 0, -5, 1.5, True, "64 kilobytes", b"64kB"])
+def test_what_is_no_size_is_named(budget):
+    with pytest.raises(ValueError, match="is not a size"):
+        make_budget(budget)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_as_many_landmarks_fit_as_are_stored(dtype, mapped, rng):
+    """One landmark more than the formula says would exceed the bytes that storage takes."""
+    d, r, L = 7, 4 if mapped else 7, 3
+    budget = Budget(1000)
+    n = budget.landmarks(dtype, r, L, d if mapped else None)
+    taken = []
+    for count in (n, n + 1):
+        P = rng.standard_normal((d, r)) if mapped else None
+        Z, A = rng.standard_normal((count, r)), rng.standard_normal((count, L))
+        model = KernelExpansion(RBF(1.0), Z, A, np.zeros(L), P)
+        taken.append(stored(model, dtype, rng.standard_normal((200, d))).n_bytes)
+    assert taken[0] <= 1000 < taken[1]
+
+
+def test_every_size_names_the_types_that_it_fits_in():
+    sizes = Budget(1000).sizes(6, 4, most=10**6)
+    assert [size.dtypes for size in sizes] == [TYPES, TYPES[:2], TYPES[:1]]
+    assert [size.n for size in sizes] == [24, 49, 94]
+    assert Budget(1000).sizes(6, 4, most=30) == [Size(24, None, TYPES), Size(30, None, TYPES[:2])]
+    assert Budget(10).sizes(6, 4, most=30) == []
+
+
+def test_maps_take_a_share_of_the_bytes():
+    for size in Budget(4096).learned_sizes(784, 10, 1000, 784):
+        assert size.n >= 2
+        assert 784 * size.rank < 4096
+    # all features where they are few, and none where no map fits
+    assert Budget(65536).learned_sizes(16, 26, 10**4, 16) == [Size(1546, 16, ("int8",))]
+    assert Budget(65536).learned_sizes(10**5, 2, 1000, 10**5) == []
+
+
+# ---- the choice ---------------------------------------------------------------------------------
+
+
+def _problem(digits):
+    X, y = digits
+    blocks = Blocks(X, ClassTargets(y, 10))
+    return Problem(blocks, RBF(0.01), StandardMap(), (1e-3, 1e-1))
+
+
+def test_of_equal_ones_the_one_with_fewer_bytes_is_chosen(rng):
+    """Two heaps far apart: every type of every size gets all rows right."""
+    y = np.arange(200) % 2
+    blocks = Blocks(rng.standard_normal((200, 3)) + 30.0 * y[:, None], ClassTargets(y, 2))
+    problem = Problem(blocks, RBF(1e-3), StandardMap(), (1e-3,))
+    sizes = [Size(10, None, TYPES), Size(20, None, TYPES[:1])]
+    assert choose_size(problem, Uniform(), sizes, rng) == Size(10, None, ("int8",))
+
+
+def test_more_landmarks_are_chosen_where_they_help(digits, rng):
+    sizes = [Size(5, None, ("float32",)), Size(60, None, ("int8",))]
+    assert choose_size(_problem(digits), Uniform(), sizes, rng) == sizes[1]
+
+
+def test_a_single_size_costs_nothing(digits, rng):
+    (size,) = [Size(5, None, ("float16",))]
+    untouchable = replace(_problem(digits), blocks=None)
+    assert choose_size(untouchable, Uniform(), [size], rng) is size
+
+
+def test_too_small_a_budget_says_what_is_needed(digits):
+    blocks = _problem(digits).blocks
+    with pytest.raises(ValueError, match="no room for a single landmark of 64 columns") as error:
+        sizes_within(Budget(100), blocks, None)
+    needed = int(str(error.value).split("takes ")[1].split(" bytes")[0])
+    assert sizes_within(Budget(needed), blocks, None)[0].n == 1
+    with pytest.raises(ValueError, match="no room"):
+        sizes_within(Budget(needed - 1), blocks, None)
+
+
+# ---- the estimators -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refine", [False, SHORT])
+@pytest.mark.parametrize("budget", ["2kB", 8192])
+def test_the_model_fits(digits, budget, refine, tmp_path):
+    X, y = digits
+    model = NystroemClassifier(budget=budget, refine=refine, random_state=0).fit(X[:1200], y[:1200])
+    allowed = make_budget(budget).n_bytes
+    assert 0.5 * allowed < model.model_bytes_ <= allowed
+    assert model.score(X[1200:], y[1200:]) > 0.8
+    path = tmp_path / "model.nys"
+    model.save(path)
+    loaded = load(path)
+    assert loaded.model_bytes_ == model.model_bytes_
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
+
+
+def test_refined_models_are_better_in_the_same_bytes(digits):
+    X, y = digits
+    scores = {}
+    for refine in (False, True):
+        model = NystroemClassifier(budget="1kB", refine=refine and SHORT, random_state=0)
+        scores[refine] = model.fit(X[:1200], y[:1200]).score(X[1200:], y[1200:])
+        assert model.refined_ is refine
+    assert model.projection_.shape[0] == 64
+    assert model.expansion_.storage.projection.values.dtype == np.int8
+    assert scores[True] > scores[False] + 0.05
+
+
+def test_equal_seeds_give_equal_models(digits):
+    X, y = digits
+    first = NystroemClassifier(budget="2kB", refine=SHORT, random_state=1).fit(X[:600], y[:600])
+    second = clone(first).fit(X[:600], y[:600])
+    np.testing.assert_array_equal(first.landmarks_, second.landmarks_)
+    np.testing.assert_array_equal(first.dual_coef_, second.dual_coef_)
+
+
+def test_values_fit_as_well(rng):
+    X = rng.uniform(-2, 2, (600, 3))
+    y = np.sin(2 * X[:, 0]) * X[:, 1]
+    for refine in (False, True):
+        model = NystroemRegressor(budget="1kB", refine=refine, random_state=0).fit(X[:400], y[:400])
+        assert model.model_bytes_ <= 1024
+        assert model.score(X[400:], y[400:]) > 0.9
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full", 5])
+@pytest.mark.parametrize("refine", [False, SHORT])
+def test_learned_metrics_count(digits, metric, refine):
+    X, y = digits
+    model = NystroemClassifier(budget="8kB", metric=metric, refine=refine, random_state=0)
+    model.fit(X[:600], y[:600])
+    assert model.model_bytes_ <= 8192
+    assert model.score(X[600:], y[600:]) > 0.7
+
+
+def test_sparse_rows_fit(rng):
+    X = sp.random(500, 300, 0.05, format="csr", random_state=0)
+    y = (X[:, :20].sum(axis=1).A1 > X[:, 20:40].sum(axis=1).A1).astype(int)
+    for refine in (False, SHORT):
+        model = NystroemClassifier(budget="6kB", refine=refine, random_state=0).fit(X, y)
+        assert 3000 < model.model_bytes_ <= 6144
+
+
+def test_few_rows_have_fewer_landmarks():
+    X, y = make_moons(60, noise=0.1, random_state=0)
+    model = NystroemClassifier(budget="1MB", random_state=0).fit(X, y)
+    assert len(model.landmarks_) <= 30
+
+
+def test_labels_fit(rng):
+    X = rng.standard_normal((300, 4))
+    Y = (X[:, :3] > 0).astype(int)
+    model = NystroemClassifier(budget="1kB", refine=SHORT, random_state=0).fit(X, Y)
+    assert model.model_bytes_ <= 1024
+    assert model.predict(X).shape == (300, 3)
+
+
+def test_what_does_not_go_with_a_budget():
+    X, y = make_classification(100, random_state=0)
+    with pytest.raises(ValueError, match="budget chooses the number of landmarks"):
+        NystroemClassifier(budget="4kB", selection=X[:5]).fit(X, y)
+    with pytest.raises(ValueError, match="budget='4' is not a size"):
+        NystroemClassifier(budget="4").fit(X, y)
+    with pytest.raises(ValueError, match="budget=20 has no room for a single landmark"):
+        NystroemClassifier(budget=20).fit(X, y)
+    with pytest.raises(ValueError, match="budget would choose others"):
+        nysplus.landmark_curve(X, y, [5, 10], estimator=NystroemClassifier(budget="4kB"))
