@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench large selection formats docs exactness clean
+.PHONY: help demo test lint bench large selection kilobytes formats docs exactness clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,11 @@ selection: $(READY)  ## every landmark rule, widths, metric, calibration: an hou
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/curve.py
 	$(BIN)/python benchmarks/selection_page.py
+
+kilobytes: $(READY)  ## compact models against the peers: two hours; writes docs/kilobytes.md (needs NYSPLUS_DATA)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python benchmarks/kilobytes.py
+	$(BIN)/python benchmarks/kilobytes_page.py
 
 formats: $(READY)  ## bytes and speed of exports, and compression: some minutes (needs NYSPLUS_DATA)
 	$(BIN)/python benchmarks/exports.py

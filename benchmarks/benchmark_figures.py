@@ -74,7 +74,7 @@ def accuracy_figure(runs: Runs, axis: Axis) -> Figure:
                 points, own_bars = _curve(ax, runs, cells, look, axis)
                 labels.append((look.label, look.color, points))
                 bars += own_bars
-        _accuracy_axis(ax)
+        accuracy_axis(ax)
         log_ticks(ax.xaxis)
         ax.set_xlabel(axis.label, fontsize=12)
         ax.set_ylabel("test accuracy (%)", fontsize=12)
@@ -112,7 +112,7 @@ def _curve(
 _MIDDLE_LOW_HIGH: tuple[Callable[[Iterable[float]], float], ...] = (statistics.median, min, max)
 
 
-def _accuracy_axis(ax: Any) -> None:
+def accuracy_axis(ax: Any) -> None:
     """Space accuracies by the logarithm of the error: 98 and 99 % are as far apart as 80 and 90."""
     ax.set_yscale("log")
     low, high = ax.get_ylim()

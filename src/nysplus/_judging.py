@@ -15,6 +15,7 @@ from nysplus._budget import Size
 from nysplus._expansion import KernelExpansion, fit_expansion
 from nysplus._gradients import Parameters
 from nysplus._learner import Learner
+from nysplus._probability import fit_scaling
 from nysplus._projection import projected
 from nysplus._sizing import in_type
 from nysplus._targets import DiscreteTargets, Float, Targets
@@ -26,8 +27,11 @@ from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
 # every one of them is held out once.
 FOLDS, MANY_FOLDS, JUDGED_ROWS = 5, 10, 5000
 FEW_ROWS, MANY_ROWS = 5000, 10_000
-# Candidates are told apart after this share of a run, where there are rows enough for a long one.
-TRIED_SHARE = 0.25
+# Candidates are told apart after this share of a run, sizes always, ways where rows are more than
+# so many: with fewer rows, which are often noisy, only whole runs show which one is best.
+TRIED_SHARE, TRIED_ROWS = 0.25, 20_000
+# Standard errors by which another way must be better than the first, which most often is.
+CONVINCING = 1.0
 # A run that is longer by less than this is not worth another one.
 WORTH_WHILE = 1.3
 # A model with more rows than this many for each landmark is as good on its own rows as on others.
@@ -222,9 +226,26 @@ class Held:
         return self.targets.merits(self.scores)
 
     @property
+    def fine_merits(self) -> Float:
+        """What candidates are chosen by: for classes, less the squared error of probabilities.
+
+        Rows that are right or wrong tell candidates apart only where there are very many.
+        """
+        if not isinstance(self.targets, DiscreteTargets):
+            return self.merits
+        scores, Y = self.scores / self.score_unit, (self.targets.coded() + 1.0) / 2.0
+        P = fit_scaling(scores, self.targets, self.weight).probabilities(scores)
+        fine: Float = self.merits - ((P[:, -Y.shape[1] :] - Y) ** 2).sum(axis=1)
+        return fine
+
+    @property
     def merit(self) -> float:
-        """Its mean."""
-        return float(self.weight @ self.merits / self.weight.sum())
+        """The mean of these."""
+        return float(self.weight @ self.fine_merits / self.weight.sum())
+
+    def better_than(self, other: Held, needed: float) -> bool:
+        """Return whether these candidates are better than others by so many standard errors."""
+        return Verdict.of(other.fine_merits, self.fine_merits, self.weight, needed).better
 
     @property
     def score_unit(self) -> float:
@@ -355,11 +376,14 @@ class Trial:
             fewer = replace(size, n=max(1, int(FEWER * size.n)))
             candidates.append(Candidate(fewer, ways[0]))
         tried = candidates
-        if not self.few and len(candidates) > 1:
+        if len(self.rows) > TRIED_ROWS and len(candidates) > 1:
             tried = [candidate.shortened() for candidate in candidates]
         found = self._runs(tried, splits, FEW_TIME if self.few else TRIED_TIME)
-        merits = [Held.joined(self.rows, splits, runs).merit for runs in found]
+        held = [Held.joined(self.rows, splits, runs) for runs in found]
+        merits = [each.merit for each in held]
         i = int(np.argmax(merits))
+        if not held[i].better_than(held[0], CONVINCING):
+            i = 0
         best, runs = tried[i], found[i]
         if best is not candidates[i]:
             best, runs = self._best_length(candidates[i], best, splits, runs)
@@ -388,11 +412,10 @@ class Trial:
         self, full: Candidate, short: Candidate, splits: list[Split], runs: list[Run]
     ) -> tuple[Candidate, list[Run]]:
         """Lengthen the best trial as long as that helps: with noisy targets it may not."""
-        best, merit = short, Held.joined(self.rows, splits, runs).merit
-        lengths = [full]
-        if full.way.longer >= WORTH_WHILE:
-            lengths.append(replace(full, way=full.way.scaled(full.way.longer, 1.0)))
-        for candidate in lengths:
+        best, merit, length = short, Held.joined(self.rows, splits, runs).merit, 0.5
+        while min(2.0 * length, full.way.longer) >= WORTH_WHILE * length:
+            length = min(2.0 * length, full.way.longer)
+            candidate = replace(full, way=full.way.scaled(length, 1.0))
             (longer,) = self._runs([candidate], splits, BEST_TIME)
             reached = Held.joined(self.rows, splits, longer).merit
             if reached < merit:

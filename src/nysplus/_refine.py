@@ -36,8 +36,8 @@ MIN_ROWS = 40
 EPOCHS_OF_ONE_ROW, MAX_EPOCHS, MIN_STEPS = 4500.0, 40, 600
 # Widths to start with (see `Refinement`), and how fast coefficients shrink, where values are noisy.
 CLASS_WIDTHS, VALUE_WIDTHS, DECAYS = (0.15, 0.05), (1.5, 5.0), (0.0, 0.1, 0.5)
-# Where these epochs are few, a run that is so many times as long is tried as well.
-LONGER = 2.0
+# Where these epochs are few, runs of up to so many times as many are tried as well.
+LONGER = 4.0
 # Rows of a batch, for up to so many rows.
 BATCHES = ((5000, 64), (50_000, 256), (np.inf, 512))
 # Rows that tell how much memory a sparse row takes.
