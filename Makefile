@@ -65,9 +65,10 @@ kilobytes: $(READY)  ## compact models against the peers: two hours; writes docs
 	$(BIN)/python benchmarks/kilobytes.py
 	$(BIN)/python benchmarks/kilobytes_page.py
 
-formats: $(READY)  ## bytes and speed of exports, and compression: some minutes (needs NYSPLUS_DATA)
+formats: $(READY)  ## bytes and speed of exports, and compression: some minutes; writes docs/formats.md (needs NYSPLUS_DATA)
 	$(BIN)/python benchmarks/exports.py
 	$(BIN)/python benchmarks/compress.py
+	$(BIN)/python benchmarks/formats_page.py
 
 docs: $(READY)  ## the web pages: not written yet
 	@echo "There are no web pages yet; read docs/*.md and the docstrings."

@@ -1,9 +1,13 @@
 """Compare compressed models with models fitted at that size, and with the SVM they come from.
 
-- ``landmarks``: 1000 landmarks compressed to 200, with and without rows, against 200 fitted.
-- ``svc``: a support vector machine of Letter imported and compressed to a tenth of its vectors.
+- ``letter``, ``usps``, ``cod_rna``: 1000 landmarks compressed to 200, and to 16 kB, without rows,
+  with rows, and with rows and classes, against 200 fitted.
+- ``letter svc``: a support vector machine imported and compressed to a tenth of its vectors.
+- ``letter merging``, ``usps merging``: landmarks that close pairs were merged to, against those
+  that removals have left, each with the best coefficients, where they are and moved.
 
-Needs the datasets (NYSPLUS_DATA names their folder). A run that was stopped goes on.
+Rows are those that the larger model was fitted to. Needs the datasets (NYSPLUS_DATA names their
+folder). A run that was stopped goes on.
 
     python benchmarks/compress.py [--datasets NAME ...] [--repeats 3] [--out FILE] [--fresh]
 """
@@ -14,7 +18,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,27 +31,36 @@ from sklearn.svm import SVC
 from nysplus import NystroemClassifier
 from nysplus._compress import compress_model
 from nysplus._from_sklearn import from_svc
+from nysplus._pruning import ROW_SMOOTHNESS, Misfit, eliminated
 from nysplus.experiments.datasets import DATASETS, Split, load
+from nysplus.kernels import RBF
 
 NAMES = ("letter", "usps", "cod_rna")
-LARGE, SMALL = 1000, 200
+MERGED_NAMES = ("letter", "usps")
+LARGE, SMALL, BUDGET = 1000, 200, "16kB"
 # Of the training rows, so that a repeat takes a minute at most.
 MAX_ROWS = 20_000
 # Common settings for a support vector machine on Letter scaled to [0, 1]; not tuned.
 SVC_NAME, SVC_PARAMS, SVC_RATIO = "letter", {"C": 10.0, "gamma": 8.0}, 10
-WAYS = ("large", "fitted", "compressed", "compressed with rows")
-SVC_WAYS = ("SVC", "imported", "imported, compressed with rows")
+# Points between two landmarks that are tried for the one that they are merged to.
+SEGMENT = np.linspace(0.0, 1.0, 11)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One model: accuracy on the test rows in percent, processor seconds of this step alone."""
+    """One model: accuracy on the test rows in percent, processor seconds of this step alone.
+
+    `error` is the squared difference of the scores from those of the model that it comes from, in
+    units of their variance, for models that are meant to follow these.
+    """
 
     dataset: str
     repeat: int
     way: str
     n: int
+    n_bytes: int
     accuracy: float
+    error: float
     seconds: float
 
 
@@ -61,6 +74,16 @@ def _some(split: Split, repeat: int) -> tuple[Any, Any]:
     return split.X_train[some], split.y_train[some]
 
 
+def _row(split: Split, where: tuple[str, int], way: str, model: Any, seconds: float) -> Row:
+    accuracy = 100.0 * model.score(split.X_test, split.y_test)
+    return Row(*where, way, model.n_components, model.model_bytes_, accuracy, np.nan, seconds)
+
+
+def _given(X: Any, y: Any) -> dict[str, dict[str, Any]]:
+    """Return what compression may be given beside the model."""
+    return {"": {}, " with rows": {"X": X}, " with rows and classes": {"X": X, "y": y}}
+
+
 def measure(name: str, repeat: int) -> Iterator[Row]:
     """Yield a row per way to a model with few landmarks."""
     split = load(name, trial=repeat)
@@ -70,44 +93,113 @@ def measure(name: str, repeat: int) -> Iterator[Row]:
         return NystroemClassifier(n, gamma="auto", random_state=repeat).fit(X, y)
 
     large, seconds = _timed(lambda: fitted(LARGE))
-    models = [(large, seconds), _timed(lambda: fitted(SMALL))]
-    models.append(_timed(lambda: compress_model(large, SMALL)))
-    models.append(_timed(lambda: compress_model(large, SMALL, X)))
-    for way, (model, seconds) in zip(WAYS, models, strict=True):
-        accuracy = 100.0 * model.score(split.X_test, split.y_test)
-        yield Row(name, repeat, way, len(model.landmarks_), accuracy, seconds)
+    models = {"large": (large, seconds), "fitted": _timed(lambda: fitted(SMALL))}
+    for more, given in _given(X, y).items():
+        for way, size in (("compressed", {"n_components": SMALL}), (BUDGET, {"budget": BUDGET})):
+            asked = {**size, **given}
+            models[way + more] = _timed(lambda asked=asked: compress_model(large, **asked))
+    for way, (model, seconds) in models.items():
+        yield _row(split, (name, repeat), way, model, seconds)
 
 
 def measure_svc(repeat: int) -> Iterator[Row]:
     """Yield a row each for the support vector machine, as imported, and compressed."""
     split = load(SVC_NAME, trial=repeat)
     X, y = _some(split, repeat)
+    where = (f"{SVC_NAME} svc", repeat)
     svc, seconds = _timed(lambda: SVC(**SVC_PARAMS).fit(X, y))
-    models = [(svc, seconds), _timed(lambda: from_svc(svc))]
-    n = len(svc.support_)
-    models.append(_timed(lambda: compress_model(models[1][0], n // SVC_RATIO, X)))
-    sizes = (n, n, n // SVC_RATIO)
-    for way, size, (model, seconds) in zip(SVC_WAYS, sizes, models, strict=True):
-        accuracy = 100.0 * model.score(split.X_test, split.y_test)
-        yield Row(f"{SVC_NAME} svc", repeat, way, size, accuracy, seconds)
+    accuracy, n = 100.0 * svc.score(split.X_test, split.y_test), len(svc.support_)
+    n_bytes = svc.support_vectors_.nbytes + svc.dual_coef_.nbytes + svc.intercept_.nbytes
+    yield Row(*where, "SVC", n, n_bytes, accuracy, np.nan, seconds)
+    yield _row(split, where, "imported", *_timed(lambda: from_svc(svc)))
+    for more, given in _given(X, y).items():
+        asked = {"n_components": n // SVC_RATIO, **given}
+        small, seconds = _timed(lambda asked=asked: from_svc(svc, **asked))
+        yield _row(split, where, f"compressed{more}", small, seconds)
+
+
+def merged(kernel: RBF, Z: Any, A: Any, n: int) -> Any:
+    """Merge landmarks until `n` are left, as training on a budget does (Wang et al. 2012).
+
+    The one of the smallest coefficients goes, together with the one that makes it cost least, to
+    the best point between the two.
+    """
+    Z, A, B = Z.astype(np.float64), A.astype(np.float64), kernel(Z, Z)
+    while len(Z) > n:
+        sizes = np.einsum("ij,ij->i", A, A)
+        i = int(sizes.argmin())
+        near, products = B[i][:, None], (A @ A[i])[:, None]
+        to_i, to_j = near ** (1.0 - SEGMENT) ** 2, near**SEGMENT**2
+        both = sizes[i] + sizes[:, None] + 2.0 * near * products
+        lost = both - to_i**2 * sizes[i] - to_j**2 * sizes[:, None] - 2.0 * to_i * to_j * products
+        lost[i] = np.inf
+        j, best = np.unravel_index(lost.argmin(), lost.shape)
+        Z[j] += SEGMENT[best] * (Z[i] - Z[j])
+        A[j] = to_i[j, best] * A[i] + to_j[j, best] * A[j]
+        B[j] = B[:, j] = kernel(Z[[j]], Z)[0]
+        Z, A = np.delete(Z, i, axis=0), np.delete(A, i, axis=0)
+        B = np.delete(np.delete(B, i, axis=0), i, axis=1)
+    return Z
+
+
+def measure_merging(name: str, repeat: int) -> Iterator[Row]:
+    """Yield a row per way to fewer landmarks, with the coefficients that follow scores best."""
+    split = load(name, trial=repeat)
+    X, y = _some(split, repeat)
+    large = NystroemClassifier(LARGE, gamma="auto", random_state=repeat).fit(X, y)
+    f, Z = large.expansion_, large.landmarks_
+    some = X[: len(X) // 4]
+    misfit = Misfit.of(f, some, np.full(len(some), 1.0 / len(some)), ROW_SMOOTHNESS)
+    F = f(split.X_test)
+    variance = ((F - F.mean(axis=0)) ** 2).sum(axis=1).mean()
+
+    def pruned() -> Any:
+        return Z[eliminated(misfit.parts(Z).M, misfit.solve(Z), SMALL)[0]]
+
+    ways = {"pruned": pruned, "merged": lambda: merged(f.kernel, Z, f.dual_coef, SMALL)}
+    for way, make in ways.items():
+        where_they_are, seconds = _timed(make)
+        moved, more = _timed(lambda points=where_they_are: misfit.moved(points))
+        for title, points, spent in (
+            (way, where_they_are, seconds),
+            (f"{way} and moved", moved, seconds + more),
+        ):
+            small = replace(f, landmarks=points, dual_coef=misfit.solve(points))
+            scores = small(split.X_test)
+            right = large.classes_[scores.argmax(axis=1)] == split.y_test
+            error = ((scores - F) ** 2).sum(axis=1).mean() / variance
+            numbers = (100.0 * right.mean(), float(error), spent)
+            yield Row(f"{name} merging", repeat, title, SMALL, small.n_bytes, *numbers)
+
+
+def measured(name: str, repeat: int) -> Iterator[Row]:
+    """Yield the rows of one repeat of one part."""
+    dataset, _, part = name.partition(" ")
+    if part == "svc":
+        return measure_svc(repeat)
+    return measure_merging(dataset, repeat) if part == "merging" else measure(dataset, repeat)
 
 
 def compress_table(rows: list[Row]) -> str:
     """Return a table in Markdown: median accuracy with its range, and median time."""
     lines = [
-        "| dataset | model | n | accuracy % | range | seconds |",
-        "|---|---|---:|---:|---|---:|",
+        "| dataset | model | n | bytes | accuracy % | range | error | seconds |",
+        "|---|---|---:|---:|---:|---|---:|---:|",
     ]
     for dataset, way in dict.fromkeys((row.dataset, row.way) for row in rows):
         own = [row for row in rows if (row.dataset, row.way) == (dataset, way)]
         scores = [row.accuracy for row in own]
-        n = statistics.median_low([row.n for row in own])
-        seconds = statistics.median([row.seconds for row in own])
-        title = DATASETS[dataset.split()[0]].title
+        n, n_bytes = (statistics.median_low([getattr(row, name) for row in own])
+                      for name in ("n", "n_bytes"))  # fmt: skip
+        error, seconds = (statistics.median([getattr(row, name) for row in own])
+                          for name in ("error", "seconds"))  # fmt: skip
+        name, _, part = dataset.partition(" ")
+        title = f"{DATASETS[name].title} {part}".strip()
         spread = f"{min(scores):.2f} to {max(scores):.2f}"
+        shown = "" if np.isnan(error) else f"{error:.3f}"
         lines.append(
-            f"| {title} | {way} | {n} | {statistics.median(scores):.2f} | {spread} "
-            f"| {seconds:.1f} |"
+            f"| {title} | {way} | {n} | {n_bytes:,} | {statistics.median(scores):.2f} | {spread} "
+            f"| {shown} | {seconds:.1f} |"
         )
     return "\n".join(lines)
 
@@ -115,7 +207,8 @@ def compress_table(rows: list[Row]) -> str:
 def main() -> None:
     restart_with_fixed_threads()
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--datasets", nargs="+", default=(*NAMES, f"{SVC_NAME} svc"))
+    merging = [f"{name} merging" for name in MERGED_NAMES]
+    parser.add_argument("--datasets", nargs="+", default=(*NAMES, f"{SVC_NAME} svc", *merging))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=RESULTS / "compress.csv")
     parser.add_argument("--fresh", action="store_true", help="measure everything again")
@@ -125,9 +218,7 @@ def main() -> None:
     for repeat in range(args.repeats):
         for name in args.datasets:
             if (name, repeat) not in done:
-                svc = name == f"{SVC_NAME} svc"
-                found = measure_svc(repeat) if svc else measure(name, repeat)
-                for row in list(found):  # a repeat is written as a whole
+                for row in list(measured(name, repeat)):  # a repeat is written as a whole
                     csv_rows.append(args.out, row)
     print(compress_table(csv_rows.read(args.out, Row)))
 

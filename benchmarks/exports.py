@@ -3,6 +3,7 @@
 A classifier is fitted to float32 rows and stored in float32 and in int8; each is written in every
 format and, where a format computes, predicts the same test rows: all at once, and one at a time.
 Rows are read, split and scaled to [0, 1] as for `selection`. Times are medians of five.
+`formats_page.py` puts the table into docs/formats.md.
 
     python benchmarks/exports.py [--datasets digits usps] [--smoke] [--fresh]
 """
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 import csv_rows
 import numpy as np
 import onnxruntime
+from benchmark_runs import short, table
 from child_process import environment, n_threads, restart_with_fixed_threads
 from measurement import RESULTS
 from selection import SMOKE, SOURCES, Problem, load_problem
@@ -225,24 +227,37 @@ def run(options: argparse.Namespace) -> None:
 # -- reporting -----------------------------------------------------------------------------------
 
 
-def exports_table(rows: Sequence[Export]) -> str:
-    """Return the table in Markdown, a line for each model and format."""
-    lines = [
-        "| dataset | numbers | format | kB | µs a row, all at once | µs a row, one at a time "
-        "| largest change of a score |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        cells = (
-            SOURCES[row.dataset].title,
-            row.storage,
-            row.format,
-            f"{row.bytes / 1024:.1f}",
-            *("–" if us is None else f"{us:.1f}" for us in (row.batch_us, row.single_us)),
-            "–" if row.change is None else f"{row.change:.0e}" if row.change else "0",
+def exports_table(rows: Sequence[Export]) -> list[str]:
+    """Return the lines of a Markdown table: data and formats, with columns for each storage."""
+    found = {(row.dataset, row.format, row.storage): row for row in rows}
+    columns: dict[str, Callable[[Export], str]] = {
+        "kB": lambda row: f"{row.bytes / 1024:.1f}",
+        "µs a row, all at once": lambda row: _time(row.batch_us),
+        "µs a row, one at a time": lambda row: _time(row.single_us),
+    }
+    lines = []
+    for dataset, name in dict.fromkeys((row.dataset, row.format) for row in rows):
+        own = [found.get((dataset, name, storage)) for storage in STORAGE]
+        changes = [row.change for row in own if row is not None and row.change is not None]
+        lines.append(
+            [
+                SOURCES[dataset].title,
+                name,
+                *("–" if row is None else write(row) for write in columns.values() for row in own),
+                scientific(max(changes)) if changes else "–",
+            ]
         )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    header = [f"{column}: {storage}" for column in columns for storage in STORAGE]
+    return table(["data", "format", *header, "largest change of a score"], lines)
+
+
+def _time(microseconds: float | None) -> str:
+    return "–" if microseconds is None else short(microseconds)
+
+
+def scientific(change: float) -> str:
+    """Write a change of a score; nothing but zero is written as zero."""
+    return f"{change:.0e}" if change else "0"
 
 
 def parse() -> argparse.Namespace:
@@ -267,7 +282,7 @@ def main() -> None:
         run(options)
     except KeyboardInterrupt:
         sys.exit("\nStopped. The same command goes on from here.")
-    print("\n" + exports_table(csv_rows.read(options.out, Export)), end="")
+    print("\n" + "\n".join(exports_table(csv_rows.read(options.out, Export))))
 
 
 if __name__ == "__main__":

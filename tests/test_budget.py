@@ -193,6 +193,24 @@ def test_few_rows_have_fewer_landmarks():
     assert len(model.landmarks_) <= 30
 
 
+@pytest.mark.parametrize("refine", [False, SHORT])
+def test_features_beyond_float16_fit(rng, refine):
+    """Of which some rows would make float16 the best type."""
+    X = 1e6 * rng.standard_normal((400, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    model = NystroemClassifier(budget="1kB", refine=refine, random_state=0).fit(X[:300], y[:300])
+    assert model.model_bytes_ <= 1024
+    assert model.score(X[300:], y[300:]) > 0.85
+
+
+def test_rows_from_a_stream_fit(digits):
+    X, y = digits
+    parts = [(X[i : i + 300], y[i : i + 300]) for i in range(0, 1200, 300)]
+    model = NystroemClassifier(budget="2kB", refine=SHORT, random_state=0).fit(parts)
+    assert model.model_bytes_ <= 2048
+    assert model.score(X[1200:], y[1200:]) > 0.85
+
+
 def test_labels_fit(rng):
     X = rng.standard_normal((300, 4))
     Y = (X[:, :3] > 0).astype(int)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._compress import REMOVALS, Misfit, compress_model, compressed, eliminated
+from nysplus import NystroemClassifier, NystroemRegressor, load
+from nysplus._blocks import Block
+from nysplus._budget import make_budget
+from nysplus._compress import _Trial, compress_model
 from nysplus._expansion import KernelExpansion
+from nysplus._pruning import REMOVALS, Misfit, eliminated, reduced, shortlist, tamed
 from nysplus.kernels import (
     RBF,
     FunctionKernel,
@@ -34,6 +38,10 @@ def expansion_of(kernel, Z, rng, n_outputs=3, **more):
     )
 
 
+def compressed(expansion, n, X=None, weight=None):
+    return reduced(expansion, n, X, weight)[0]
+
+
 def misfit_of(expansion, X):
     return Misfit.of(expansion, X, np.full(len(X), 1.0 / len(X)))
 
@@ -43,6 +51,11 @@ def literal_cost(M, A, kept):
     R = np.linalg.cholesky(M).T
     found = np.linalg.lstsq(R[:, kept], R @ A, rcond=None)[0]
     return ((R @ A - R[:, kept] @ found) ** 2).sum()
+
+
+def log_loss(model, X, y):
+    P = model.predict_proba(X)
+    return -np.log(P[np.arange(len(P)), np.searchsorted(model.classes_, y)]).mean()
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +122,9 @@ def test_a_shortlist_keeps_what_counts(rng, monkeypatch):
     """Where nearly all landmarks are copies, a short list has one of each."""
     Z = rng.randn(20, 3)
     many = expansion_of(RBF(0.5), np.repeat(Z, 20, axis=0), rng)
-    monkeypatch.setattr("nysplus._compress.SHORTLIST", 30)
-    monkeypatch.setattr("nysplus._compress.SHORTLIST_RATIO", 1)
-    misfit = misfit_of(many, many.landmarks)
-    chosen = misfit.shortlist(20)
+    monkeypatch.setattr("nysplus._pruning.SHORTLIST", 30)
+    monkeypatch.setattr("nysplus._pruning.SHORTLIST_RATIO", 1)
+    chosen = shortlist(many, 20)
     assert len(chosen) == 30
     assert len(np.unique(chosen // 20)) == 20
     X = rng.randn(40, 3)
@@ -241,7 +253,7 @@ def test_a_model_that_is_zero_stays_zero(rng):
 @pytest.mark.parametrize("with_rows", [False, True])
 def test_digits_lose_little(halves, large, with_rows):
     X, _, X_test, y_test = halves
-    small = compress_model(large, 50, X if with_rows else None)
+    small = compress_model(large, 50, X=X if with_rows else None)
     assert small.score(X_test, y_test) > large.score(X_test, y_test) - 0.015
     assert len(small.landmarks_) == 50
 
@@ -261,7 +273,7 @@ def test_better_than_some_landmarks_and_than_a_fit(halves, large, rng):
         dual_coef=misfit.solve(some),
         intercept=expansion.intercept,
     )
-    small = compress_model(large, 50, X)
+    small = compress_model(large, 50, X=X)
     assert error(small.expansion_) < 0.25 * error(random)
     fitted = NystroemClassifier(50, random_state=0).fit(X, y)
     assert small.score(X_test, y_test) > fitted.score(X_test, y_test)
@@ -273,7 +285,7 @@ def test_better_than_some_landmarks_and_than_a_fit(halves, large, rng):
 def test_a_copy_with_consistent_attributes(halves, large):
     X, y = halves[:2]
     before = large.expansion_
-    small = compress_model(large, 40, X)
+    small = compress_model(large, 40, X=X)
     assert type(small) is NystroemClassifier
     assert large.expansion_ is before
     assert large.n_components == 200
@@ -284,7 +296,7 @@ def test_a_copy_with_consistent_attributes(halves, large):
     np.testing.assert_array_equal(small.classes_, large.classes_)
     assert small.model_bytes_ < large.model_bytes_ / 4
     assert small.predict_proba(X).shape == (len(X), 10)
-    again = compress_model(large, 40, X)
+    again = compress_model(large, 40, X=X)
     np.testing.assert_array_equal(again.dual_coef_, small.dual_coef_)
     assert small.fit(X, y).landmarks_.shape == (40, 64)
 
@@ -296,23 +308,19 @@ def test_indices_follow_landmarks_that_stay(digits):
     np.testing.assert_array_equal(X[small.landmark_indices_], small.landmarks_)
 
 
-def test_classes_of_other_rows_scale_probabilities(halves, large):
+def test_classes_of_rows_scale_probabilities(halves, large):
     X_test, y_test = halves[2:]
-    small, scaled = compress_model(large, 20, X_test), compress_model(large, 20, X_test, y_test)
-    np.testing.assert_array_equal(small.dual_coef_, scaled.dual_coef_)
-
-    def loss(model):
-        P = model.predict_proba(X_test)
-        return -np.log(P[np.arange(len(P)), y_test]).mean()
-
-    assert loss(scaled) < loss(small)
+    small = compress_model(large, 20, X=X_test, y=y_test)
+    scaled = log_loss(small, X_test, y_test)
+    small._scaling = large._scaling
+    assert scaled < log_loss(small, X_test, y_test)
 
 
 def test_a_regressor_of_several_values(rng):
     X = rng.uniform(-3, 3, (400, 1))
     Y = np.hstack([np.sin(X), np.cos(X)])
     large = NystroemRegressor(100, random_state=0).fit(X, Y)
-    small = compress_model(large, 8, X, Y)
+    small = compress_model(large, 8, X=X, y=Y)
     assert small.predict(X).shape == Y.shape
     assert small.score(X, Y) > 0.999
 
@@ -320,7 +328,7 @@ def test_a_regressor_of_several_values(rng):
 def test_sums_over_rows_are_left_behind(moons):
     X, y = moons
     large = NystroemClassifier(50, random_state=0).partial_fit(X, y, classes=[0, 1])
-    small = compress_model(large, 10, X)
+    small = compress_model(large, 10, X=X)
     assert not hasattr(small, "_running")
     assert hasattr(large, "_running")
     assert small.score(X, y) > large.score(X, y) - 0.02
@@ -330,15 +338,239 @@ def test_multilabel(rng):
     X = rng.randn(300, 2)
     Y = (np.stack([X[:, 0], X[:, 1], X.sum(axis=1)], axis=1) > 0).astype(int)
     large = NystroemClassifier(60, random_state=0).fit(X, Y)
-    small = compress_model(large, 20, X, Y)
+    small = compress_model(large, 20, X=X, y=Y)
     assert small.predict(X).shape == Y.shape
     assert small.score(X, Y) > large.score(X, Y) - 0.03
+
+
+# -- functions that cancel themselves -------------------------------------------------------------
+
+
+@pytest.fixture
+def cancelling(rng):
+    """A wide kernel interpolates a wave, with an intercept that is taken off again."""
+    Z = np.linspace(-1, 1, 60)[:, None]
+    wave = np.sin(4 * Z)
+    A = np.linalg.solve(RBF(0.5)(Z, Z) + 1e-12 * np.eye(60), wave - 500.0)
+    return KernelExpansion(RBF(0.5), Z, A, np.array([500.0]))
+
+
+def test_scores_stay_where_coefficients_become_small(cancelling, rng):
+    Z, weight = cancelling.landmarks, np.full(60, 1 / 60)
+    assert misfit_of(cancelling, Z).cancels
+    same = tamed(cancelling, Z, Z, weight)
+    X = rng.uniform(-1, 1, (100, 1))
+    assert ((same(X) - cancelling(X)) ** 2).mean() < 2e-3 * cancelling(X).var()
+    assert abs(same.intercept[0]) < 50
+    assert np.abs(same.dual_coef).max() < 1e-3 * np.abs(cancelling.dual_coef).max()
+
+
+def test_functions_that_cancel_are_followed(cancelling, rng):
+    X = rng.uniform(-1, 1, (100, 1))
+    small = compressed(cancelling, 8)
+    assert ((small(X) - cancelling(X)) ** 2).mean() < 5e-3 * cancelling(X).var()
+
+
+def test_functions_that_do_not_cancel_are_left_alone(large):
+    assert not misfit_of(large.expansion_, large.landmarks_).cancels
+
+
+# -- rows that judge ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def signs():
+    """Classes by two of six features: a map leaves the others out."""
+    rng = np.random.RandomState(0)
+    X = rng.uniform(-1, 1, (3000, 6))
+    y = np.array(["equal", "other"])[(X[:, 0] * X[:, 1] < 0).astype(int)]
+    return X[:2000], y[:2000], X[2000:], y[2000:]
+
+
+@pytest.fixture(scope="module")
+def larger(signs):
+    return NystroemClassifier(300, gamma=2.0, random_state=0).fit(*signs[:2])
+
+
+def test_a_learned_model_wins_where_it_is_better(signs, larger):
+    X, y, X_test, y_test = signs
+    followed, learned = compress_model(larger, 20), compress_model(larger, 20, X=X, y=y)
+    assert learned.projection_.shape == (6, 6)
+    assert learned.refined_
+    assert not followed.refined_
+    assert learned.landmark_indices_ is None
+    assert learned.score(X_test, y_test) > followed.score(X_test, y_test) + 0.05
+    assert log_loss(learned, X_test, y_test) < log_loss(followed, X_test, y_test)
+
+
+def test_what_the_model_predicts_stands_in_for_classes(signs, larger, monkeypatch):
+    """Probabilities of a model that learned from predictions are no surer than the model's."""
+    X, _, X_test, y_test = signs
+    monkeypatch.setattr("nysplus._compress.TAUGHT_ROWS", 100)
+    learned = compress_model(larger, 20, X=X)
+    assert learned.projection_ is not None
+    assert learned.score(X_test, y_test) > compress_model(larger, 20).score(X_test, y_test)
+    confidence = [m.predict_proba(X_test).max(axis=1).mean() for m in (learned, larger)]
+    np.testing.assert_allclose(*confidence, atol=0.05)
+
+
+def test_no_worse_than_a_fit_of_that_size(rng):
+    """Large coefficients that cancel: what follows the scores is not kept where it fails."""
+    X = rng.uniform(-1, 1, (1500, 2))
+    y = (np.sin(5 * X[:, 0]) > X[:, 1]).astype(int)
+    large = NystroemClassifier(300, gamma=0.3, alpha=1e-10, random_state=0).fit(X[:1000], y[:1000])
+    fitted = NystroemClassifier(30, gamma=0.3, random_state=0).fit(X[:1000], y[:1000])
+    small = compress_model(large, 30, X=X[:1000], y=y[:1000])
+    assert small.score(X[1000:], y[1000:]) > fitted.score(X[1000:], y[1000:]) - 0.01
+
+
+def test_rows_that_the_model_has_seen_are_judges_with_a_bias(signs):
+    """One landmark for each other row: nearly all of what it knows of its rows is by heart."""
+    X, y, X_test, y_test = signs
+    noisy = np.where(np.random.RandomState(1).uniform(size=600) < 0.2, "other", y[:600])
+    model = NystroemClassifier(300, gamma=5.0, alpha=1e-4, random_state=0).fit(X[:600], noisy)
+    rng = np.random.RandomState(0)
+
+    def optimism(X, y):
+        rows = Block(X, np.arange(len(X)), model._code.encode(y))
+        used = np.arange(len(X) // 5, len(X))
+        judged = rows.take(np.arange(len(X) // 5))
+        return _Trial(model.expansion_, rows, used, judged, None, rng).optimism()
+
+    assert optimism(X[:600], noisy) > 0.05
+    assert optimism(X_test[:600], y_test[:600]) == 0.0
+
+
+def test_few_rows_are_followed_only(halves, large):
+    X, y = halves[:2]
+    small = compress_model(large, 40, X=X[:30], y=y[:30])
+    assert len(small.landmarks_) == 40
+    assert small.projection_ is None
+
+
+def test_rows_of_one_predicted_class(halves, large):
+    X, y, X_test, y_test = halves
+    small = compress_model(large, 40, X=X[y == 3])
+    assert small.score(X_test, y_test) > 0.9
+
+
+def test_values_are_judged_by_their_squares(rng):
+    X = rng.uniform(-3, 3, (600, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1]
+    large = NystroemRegressor(150, random_state=0).fit(X[:400], y[:400])
+    small = compress_model(large, 40, X=X[:400], y=y[:400])
+    fitted = NystroemRegressor(40, gamma=large.gamma_, random_state=0).fit(X[:400], y[:400])
+    assert small.score(X[400:], y[400:]) > fitted.score(X[400:], y[400:])
+
+
+def test_a_model_behind_a_map_learns_another_map(signs, larger):
+    X, y, X_test, y_test = signs
+    first = compress_model(larger, 60, X=X, y=y)
+    second = compress_model(first, 15, X=X, y=y)
+    assert second.projection_.shape == (6, 6)
+    assert second.score(X_test, y_test) > first.score(X_test, y_test) - 0.03
+
+
+# -- bytes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", ["8kB", 4000, "1.5kb"])
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_a_budget_is_kept(halves, large, budget, with_rows):
+    X, y, X_test, y_test = halves
+    given = {"X": X, "y": y} if with_rows else {}
+    small = compress_model(large, budget=budget, **given)
+    assert small.model_bytes_ <= make_budget(budget).n_bytes
+    assert small.n_components == len(small.landmarks_)
+    least = {"8kB": 0.95, 4000: 0.9, "1.5kb": 0.75}[budget]
+    assert small.score(X_test, y_test) > least
+
+
+def test_smaller_types_have_room_for_more(large):
+    small = compress_model(large, budget="8kB")
+    assert small.expansion_.storage.landmarks.values.dtype == np.int8
+    # 64 + 10 numbers a landmark, as many scales and ten intercepts of four bytes
+    assert len(small.landmarks_) == (8192 - 4 * (64 + 10 + 10)) // 74
+
+
+def test_stored_types_are_saved(halves, large, tmp_path):
+    small = compress_model(large, budget="4kB", X=halves[0], y=halves[1])
+    small.save(tmp_path / "small.nys")
+    again = load(tmp_path / "small.nys")
+    assert again.model_bytes_ == small.model_bytes_ <= 4096
+    np.testing.assert_array_equal(again.predict_proba(halves[2]), small.predict_proba(halves[2]))
+
+
+def test_a_model_that_fits_stays(large):
+    small = compress_model(large, budget="1MB")
+    assert small.expansion_ is large.expansion_
+    np.testing.assert_array_equal(small.dual_coef_, large.dual_coef_)
+
+
+def test_a_budget_that_only_the_type_meets(large):
+    """Half the bytes: the landmarks stay where they are, in float32."""
+    n_bytes = large.model_bytes_ // 2
+    small = compress_model(large, budget=n_bytes)
+    assert small.expansion_.storage is not None
+    assert len(small.landmarks_) == 200
+
+
+@pytest.mark.parametrize("map_shape", [None, (5,), (5, 3)])
+@pytest.mark.parametrize("n_rows", [0, 200])
+def test_a_budget_behind_a_map(rng, map_shape, n_rows):
+    X = rng.randn(300, 5)
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    model = NystroemClassifier(100, random_state=0).fit(X, y)
+    P = None if map_shape is None else rng.uniform(0.5, 1.5, map_shape)
+    r = 5 if map_shape is None else map_shape[-1]
+    model.expansion_ = expansion_of(RBF(0.3), rng.randn(100, r), rng, 1, projection=P)
+    small = compress_model(model, budget=600, X=X[:n_rows] if n_rows else None)
+    assert small.model_bytes_ <= 600
+    assert np.mean(small.predict(X) == model.predict(X)) > 0.9
+
+
+@pytest.mark.parametrize("map_shape", [None, (5,), (5, 3)])
+def test_too_few_bytes_for_one_landmark(moons, rng, map_shape):
+    model = NystroemClassifier(50, random_state=0).fit(*moons)
+    P = None if map_shape is None else rng.uniform(0.5, 1.5, map_shape)
+    r = 5 if map_shape is None else map_shape[-1]
+    model.expansion_ = expansion_of(RBF(0.3), rng.randn(50, r), rng, 1, projection=P)
+    with pytest.raises(ValueError, match="no room for a single landmark") as error:
+        compress_model(model, budget=10)
+    least = int(re.search(r"takes (\d+) bytes", str(error.value))[1])
+    assert compress_model(model, budget=least).model_bytes_ <= least
+    with pytest.raises(ValueError, match=f"takes {least} bytes"):
+        compress_model(model, budget=least - 1)
+
+
+def test_sparse_landmarks_are_counted_by_their_arrays(rng):
+    X = sp.random(300, 30, density=0.2, format="csr", random_state=rng)
+    y = np.asarray(X[:, 0].toarray().ravel() > 0, dtype=int)
+    model = NystroemClassifier(100, selection="uniform", random_state=0).fit(X, y)
+    for given in ({}, {"X": X, "y": y}):
+        small = compress_model(model, budget=3000, **given)
+        assert small.model_bytes_ <= 3000
+    plain = compress_model(model, budget=3000)
+    assert sp.issparse(plain.landmarks_)
+    assert plain.landmarks_.dtype == np.float32
+    assert plain.model_bytes_ > 2000
+    with pytest.raises(ValueError, match="no room for a single landmark"):
+        compress_model(model, budget=20)
+
+
+def test_features_beyond_float16(rng):
+    X = rng.uniform(0, 1e6, (200, 2))
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    model = NystroemClassifier(80, random_state=0).fit(X, y)
+    small = compress_model(model, budget=400)
+    assert small.model_bytes_ <= 400
+    assert np.mean(small.predict(X) == model.predict(X)) > 0.9
 
 
 # -- errors --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.5, "64", True, None])
+@pytest.mark.parametrize("n", [0, -1, 2.5, "64", True])
 def test_numbers_that_are_none(large, n):
     with pytest.raises(ValueError, match=r"n_components=.* must be an integer of at least 1"):
         compress_model(large, n)
@@ -371,6 +603,17 @@ def test_functions_that_turn_out_indefinite(rng, shift):
         Misfit.of(expansion_of(bad, Z, rng), Z[:2], weight).parts(Z)
 
 
+@pytest.mark.parametrize("asked", [{}, {"n_components": 10, "budget": "8kB"}])
+def test_a_number_or_a_budget(large, asked):
+    with pytest.raises(ValueError, match="Pass exactly one of them"):
+        compress_model(large, **asked)
+
+
+def test_a_budget_that_is_none(large):
+    with pytest.raises(ValueError, match="budget='small' is not a size"):
+        compress_model(large, budget="small")
+
+
 def test_targets_without_rows(large, halves):
     with pytest.raises(ValueError, match="y without X"):
         compress_model(large, 10, y=halves[1])
@@ -378,7 +621,7 @@ def test_targets_without_rows(large, halves):
 
 def test_rows_of_another_width(large):
     with pytest.raises(ValueError, match="features"):
-        compress_model(large, 10, np.zeros((5, 3)))
+        compress_model(large, 10, X=np.zeros((5, 3)))
 
 
 def test_before_a_fit():

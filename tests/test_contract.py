@@ -5,12 +5,20 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nysplus import EnsembleMap, Nystroem, NystroemClassifier, NystroemRegressor, RandomizedMap
+from nysplus import (
+    EnsembleMap,
+    Nystroem,
+    NystroemClassifier,
+    NystroemRegressor,
+    RandomizedMap,
+    Refinement,
+)
 from nysplus.landmarks import SELECTORS
 
 # The checks use fewer rows than 100, so the warning about that is part of every run.
 pytestmark = pytest.mark.filterwarnings("ignore:n_components=100 exceeds")
 
+SHORT = Refinement(n_epochs=1, search=False)
 MAPS = ["standard", RandomizedMap(), EnsembleMap()]
 FOR_VALUES = [name for name in SELECTORS if SELECTORS[name].targets != "classes"]
 WITHOUT_TARGETS = [name for name in FOR_VALUES if SELECTORS[name].targets != "needed"]
@@ -29,6 +37,15 @@ ESTIMATORS = [
     *variants(NystroemClassifier, SELECTORS),
     *variants(NystroemRegressor, FOR_VALUES),
     *variants(Nystroem, WITHOUT_TARGETS),
+    *(
+        kind(**parameters)
+        for kind in (NystroemClassifier, NystroemRegressor)
+        for parameters in (
+            {"n_components": 5, "refine": SHORT},
+            {"budget": "4kB"},
+            {"budget": "4kB", "refine": SHORT},
+        )
+    ),
 ]
 
 DRAWN = (
@@ -36,6 +53,14 @@ DRAWN = (
     "ensemble deals landmarks out to its experts in turn. Repeating or removing rows changes all "
     "three for the same seed: the two fits agree in distribution, not one by one (as with KMeans). "
     "With all rows as landmarks of the standard map nothing is drawn and the check passes."
+)
+HELD_OUT = (
+    "Sizes and learned models are chosen on rows that are held out, which are drawn by number. A "
+    "repeated row may be learned from and judge as well, a weighted one is on one side."
+)
+SINGLE = (
+    "Numbers of a budget are stored in float32 at most and computed with in float32. Products of "
+    "one row and of many round differently in its last digits, and the check asks for more."
 )
 TOO_FEW = (
     "The check asks for more than the span of 5 kernel functions at typical rows can hold: R² > "
@@ -47,6 +72,14 @@ WEIGHTS = "check_sample_weight_equivalence_on_{}_data"
 def expected_failures(estimator):
     if isinstance(estimator, Nystroem):
         return {}
+    if estimator.refine is not False or estimator.budget is not None:
+        failures = {WEIGHTS.format(kind): HELD_OUT for kind in ("dense", "sparse")}
+        if isinstance(estimator, NystroemRegressor) and estimator.budget is not None:
+            failures["check_methods_subset_invariance"] = SINGLE
+        elif estimator.budget is None and isinstance(estimator, NystroemClassifier):
+            # the check's classes are far apart: nothing is left to learn
+            del failures[WEIGHTS.format("dense")]
+        return failures
     few, rule = estimator.n_components < 100, estimator.selection
     by_targets = SELECTORS[rule].targets != "ignored"
     randomized = isinstance(estimator.approximation, RandomizedMap)

@@ -23,7 +23,8 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._compress import compress_model
-from nysplus._from_sklearn import from_svc
+from nysplus._from_sklearn import _neighbours, from_svc
+from nysplus.kernels import RBF, Linear, Polynomial
 
 X, CLASSES = make_classification(
     300, 8, n_informative=6, n_classes=3, class_sep=1.5, random_state=0
@@ -88,8 +89,16 @@ def test_digits_agree_with_the_votes(digits):
     svc = SVC(C=10).fit(X[::2], y[::2])
     model = from_svc(svc)
     assert np.mean(model.predict(X[1::2]) == svc.predict(X[1::2])) > 0.99
-    small = compress_model(model, len(svc.support_) // 10, X[::2])
+    small = compress_model(model, len(svc.support_) // 10, X=X[::2])
     assert small.score(X[1::2], y[1::2]) > svc.score(X[1::2], y[1::2]) - 0.015
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.1), Linear(), Polynomial(0.1, degree=2)])
+def test_neighbours_are_nearest_in_the_kernels_distance(kernel):
+    B = kernel(X[:50], X[:50])
+    distance = np.diag(B)[:, None] + np.diag(B) - 2 * B
+    np.fill_diagonal(distance, np.inf)
+    np.testing.assert_array_equal(_neighbours(B), distance.argmin(axis=1))
 
 
 def test_margins_far_from_all_support_vectors_decide_alike():
@@ -193,9 +202,45 @@ def test_probabilities_follow_the_labels_and_the_rows():
 def test_imported_models_are_compressed(moons):
     rows, y = moons
     svc = SVC().fit(rows, y)
-    small = compress_model(from_svc(svc), 12, rows)
+    small = compress_model(from_svc(svc), 12, X=rows)
     assert len(small.landmarks_) == 12 < len(svc.support_) / 5
     assert np.mean(small.predict(rows) == svc.predict(rows)) > 0.97
+
+
+@pytest.mark.parametrize("given", [(), (X,), (X, CLASSES)], ids=["none", "rows", "classes"])
+def test_a_number_of_landmarks(given):
+    svc = SVC().fit(X, CLASSES)
+    small = from_svc(svc, *given, n_components=20)
+    assert len(small.landmarks_) == small.n_components == 20
+    assert np.mean(small.predict(X) == svc.predict(X)) > 0.9
+
+
+def test_support_vectors_stand_in_for_rows(monkeypatch):
+    svc, given = SVC().fit(X, TWO), []
+    monkeypatch.setattr("nysplus._from_sklearn.compress_model", lambda *args: given.extend(args))
+    from_svc(svc, n_components=10)
+    _, n_components, budget, rows, y = given
+    assert (n_components, budget, y) == (10, None, None)
+    np.testing.assert_array_equal(rows, X[svc.support_])
+
+
+def test_a_number_of_bytes():
+    svc = SVC().fit(X, CLASSES)
+    small = from_svc(svc, X, budget="1kB")
+    assert small.model_bytes_ <= 1024
+    assert np.mean(small.predict(X) == svc.predict(X)) > 0.9
+
+
+def test_rows_compress_a_regressor():
+    svr = SVR(C=10).fit(X, VALUES)
+    small = from_svc(svr, X, VALUES, n_components=60)
+    assert len(small.landmarks_) == 60 < len(svr.support_)
+    assert small.score(X, VALUES) > svr.score(X, VALUES) - 0.05
+
+
+def test_a_number_or_a_budget():
+    with pytest.raises(ValueError, match="Pass exactly one of them"):
+        from_svc(SVC().fit(X, TWO), n_components=10, budget="1kB")
 
 
 def test_parameters_fit_a_model_of_that_size():

@@ -53,6 +53,7 @@ ORDER = [
     "_validation",
     "_intake",
     "_cost",
+    "_pruning",
     "_compress",
     "_parameters",
     "persistence",

@@ -1,397 +1,420 @@
-"""A smaller model from a fitted one: landmarks are removed and moved, and nothing is fitted anew.
+"""A smaller model from a fitted one, by a number of landmarks or of bytes.
 
-The smaller function f' follows the larger one f in the squared distance
-
-    ``Σ_i w_i ‖f(x_i) − f'(x_i)‖² + ε ‖f − f'‖²_H``,    ``Σ_i w_i = 1``,
-
-over the landmarks of f and, where some are given, over rows. The first term weighs what matters,
-the second one, the norm of the kernel's own space, settles what the rows leave open. In this
-distance the best coefficients of given landmarks follow from linear equations, and what the removal
-of a landmark costs from the inverse of their matrix. Kernels with gradients then have their
-landmarks moved by variable projection, all at once, which does more than merging close pairs does.
-The intercept stays, so that the two functions agree far from all landmarks as well.
+Without rows the smaller model follows the scores of the larger one (:mod:`nysplus._pruning`). With
+rows there are other ways as well, and rows that none of them has seen say which is best: targets,
+or else what the larger model predicts, may be regressed on the landmarks that are left or on new
+ones, or learned together with a linear map. No way is the best for all models: few landmarks cannot
+follow scores that many make by cancelling each other, and learning needs many rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._blocks import Blocks, float_dtype
+from nysplus._blocks import Block, RowBlocks, float_dtype
+from nysplus._budget import TYPES, Budget, Size, make_budget
 from nysplus._checkpoint import Journal
-from nysplus._checks import check_count
-from nysplus._expansion import KernelExpansion, in_float32
+from nysplus._expansion import KernelExpansion, fit_expansion
+from nysplus._feature_map import StandardMap
 from nysplus._intake import Wanted, take_in
-from nysplus._probability import fit_scaling
+from nysplus._judging import MORE_RATE, MORE_STEPS
+from nysplus._learner import Learner
+from nysplus._probability import Scaling, fit_scaling
 from nysplus._progress import Progress
-from nysplus._projection import project
-from nysplus._ridge import Solve, cholesky
-from nysplus._targets import Float, ValueTargets
-from nysplus.kernels import FunctionKernel, Kernel
-from nysplus.landmarks.diversity import kernel_diagonal, pivoted_cholesky
+from nysplus._projection import composed, project
+from nysplus._pruning import Positions, check_number, reduced
+from nysplus._quantise import stored
+from nysplus._refine import MAX_RANK, MIN_ROWS, Refinement
+from nysplus._ridge import make_alphas
+from nysplus._sizing import in_type, types_that_hold
+from nysplus._storage import pack
+from nysplus._targets import (
+    ClassTargets,
+    Code,
+    DiscreteTargets,
+    Float,
+    IndicatorTargets,
+    LabelCode,
+    Targets,
+    ValueCode,
+    ValueTargets,
+)
+from nysplus._training import train
+from nysplus.kernels import RBF
+from nysplus.landmarks import Auto, Problem, select_landmarks
 
-Positions = npt.NDArray[np.intp]
+# Rows that are drawn, and the share of them that judges, at most so many.
+MOST_ROWS, JUDGED_SHARE, JUDGED_ROWS = 25_000, 0.2, 5000
+# So many rows teach others as much by their labels as by scores, where a model stands in for
+# targets. With fewer, models that follow the scores are judged as if they had seen nothing.
+TAUGHT_ROWS = 5000
+# Landmarks by which it is found out how much the rows that judge are known already.
+OPTIMISM_LANDMARKS = 1000
 
-# ε, in units of k(x, x): rows decide wherever they have anything to say.
-SMOOTHNESS = 1e-4
-# What keeps a factorisation alive, in units of k(x, x) ε; and how far it may be raised.
-JITTER, MOST_JITTER = 1e-6, 1e6
-# Landmarks that compete to be kept: so many for each, or this many.
-SHORTLIST_RATIO, SHORTLIST = 4, 1000
-# Removals after which the inverse is updated, by one matrix product.
-REMOVALS = 64
-# Steps that landmarks move: later ones change the last digits.
-STEPS = 30
-# Rows that the smaller model follows: more cost time and change little.
-ROWS = 5000
-
-
-def compressed(
-    expansion: KernelExpansion, n: int, X: Any = None, weight: Float | None = None
-) -> KernelExpansion:
-    """Return an expansion with fewer landmarks that stays as close to the given one as possible.
-
-    O(b n'² + n'³) for b rows and n' landmarks at first, of which four for each that stays are
-    looked at, or 1000; then 30 steps of O(b n² + n³) for kernels with gradients.
-
-    Parameters
-    ----------
-    expansion : KernelExpansion
-        Of a positive semidefinite kernel; of a function it is found out.
-    n : int
-        Landmarks that stay.
-    X : ndarray or CSR matrix of shape (b, d), optional
-        Rows on which the two should agree, beside the landmarks; they count for one half.
-    weight : ndarray of shape (b,), optional
-        Of the rows.
-    """
-    return _reduced(expansion, n, X, weight)[0]
+Ways = Iterator["Small"]
 
 
-def compress_model(model: Any, n_components: int, X: Any = None, y: Any = None) -> Any:
-    """Return a copy of a fitted model with fewer landmarks.
+def compress_model(
+    model: Any, n_components: int | None = None, budget: Any = None, X: Any = None, y: Any = None
+) -> Any:
+    """Return a copy of a fitted model with fewer landmarks, or in fewer bytes.
 
     Parameters
     ----------
     model : NystroemClassifier or NystroemRegressor
         Stays as it is.
-    n_components : int
-        Landmarks that stay; becomes the parameter of the copy.
+    n_components : int, optional
+        Landmarks that stay.
+    budget : int or str, optional
+        Bytes that the copy may take, such as 16384 or "16kB", instead of `n_components`: numbers
+        become float32, float16 or int8, and landmarks as many as there is room for.
     X : rows, as for `fit`, optional
-        Rows like those to be predicted: at most 5000 of them are drawn, on which the copy
-        follows `model`. Without rows the landmarks alone stand for them.
+        Rows like those to be predicted: at most 25,000 of them are drawn, by which the best of
+        several smaller models is found. Without rows the landmarks alone stand for them.
     y : targets, as for `fit`, optional
-        With the targets of rows that `model` was not fitted to, a classifier's probabilities are
-        scaled anew. Otherwise the scaling stays.
+        Of the rows. What `model` predicts stands in for them where there are none.
 
     Returns
     -------
     estimator of the same class
-        `landmark_indices_` is None where landmarks have moved. It has no sums over rows to go on
-        from in `partial_fit`.
+        Its `n_components` is the number of landmarks kept. `landmark_indices_` is None where
+        landmarks have moved. It has no sums over rows to go on from in `partial_fit`.
     """
     check_is_fitted(model)
+    if (n_components is None) == (budget is None):
+        raise ValueError(
+            f"Got n_components={n_components!r} and budget={budget!r}. Pass exactly one of them: "
+            "landmarks to keep, or the bytes that the model may take."
+        )
     if X is None and y is not None:
         raise ValueError("Got y without X. Pass the rows that the targets belong to.")
-    rows = None if X is None else _drawn(model, X, y)
-    if rows is None:
-        expansion, kept = _reduced(model.expansion_, n_components)
+    expansion, limit = model.expansion_, make_budget(budget)
+    n = expansion.landmarks.shape[0]
+    if n_components is not None:
+        check_number(n_components, n)
+    if n_components == n or (limit is not None and expansion.n_bytes <= limit.n_bytes):
+        return _copy(model, Small(expansion, np.arange(n)))
+    sizes = [Size(int(n_components or n))] if limit is None else _sizes(expansion, limit)
+    if X is not None:
+        return _by_rows(model, X, y, sizes, limit)
+    points = _origins(expansion)
+    rows = Block(points, np.arange(n), ValueTargets(expansion(points)))
+    return _copy(model, _best(_following(expansion, sizes, limit), rows, rows.blocks(), limit))
+
+
+def _by_rows(model: Any, X: Any, y: Any, sizes: list[Size], limit: Budget | None) -> Any:
+    """Return the smaller model that rows find best; most of them make it, the others judge."""
+    expansion, rng = model.expansion_, check_random_state(model.random_state)
+    rows = _rows(model, X, y, rng)
+    if len(rows) < MIN_ROWS:
+        judged, pool = rows, rows.blocks()
+        ways = _following(expansion, sizes, limit, rows)
     else:
-        expansion, kept = _reduced(model.expansion_, n_components, rows.X, rows.weight)
-    copy = clone(model).set_params(n_components=int(n_components))
+        order = rng.permutation(len(rows))
+        used = order[min(JUDGED_ROWS, int(JUDGED_SHARE * len(rows))) :]
+        judged, pool = rows.take(order[: -len(used)]), rows.take(used).blocks()
+        trial = _Trial(expansion, rows, used, judged, limit, rng)
+        known = y is not None or len(rows) >= TAUGHT_ROWS
+        ways = trial.ways(sizes, trial.optimism() if known else 0.0)
+    small = _best(ways, judged, pool, limit)
+    copy = _copy(model, small.finished(pool))
+    if isinstance(rows.targets, DiscreteTargets) and (y is not None or not small.follows):
+        labels = judged.labels
+        if y is None:  # what the model predicts is more certain than the model is
+            labels = _drawn_labels(model._scaling, expansion(judged.X), rng)
+        copy._scaling = fit_scaling(small.expansion(judged.X), labels, judged.weight)
+    return copy
+
+
+@dataclass(frozen=True)
+class Small:
+    """A smaller model.
+
+    Attributes
+    ----------
+    expansion : KernelExpansion
+    kept : ndarray of shape (n,) or None
+        Which landmarks were kept, if they are where they were.
+    follows : bool
+        Whether its scores are meant to be those of the larger model.
+    dtypes : tuple of str
+        The types that it may be stored in; none where numbers stay as they were computed.
+    optimism : float
+        How much better it looks on the rows that judge than on others.
+    more : callable or None
+        Of a learned model: learns from the rows that have judged as well.
+    """
+
+    expansion: KernelExpansion
+    kept: Positions | None = None
+    follows: bool = True
+    dtypes: tuple[str, ...] = ()
+    optimism: float = 0.0
+    more: Callable[[], KernelExpansion] | None = None
+
+    def versions(self, pool: RowBlocks) -> Ways:
+        """Yield it in every type, with coefficients that make up for rounding on some rows."""
+        if not self.dtypes:
+            yield self
+            return
+        for dtype in types_that_hold(self.expansion, self.dtypes):
+            rng = np.random.RandomState(0)  # the same rows for all types
+            small = in_type(self.expansion, dtype, pool, rng)
+            yield replace(self, expansion=small, dtypes=(dtype,))
+
+    def finished(self, pool: RowBlocks) -> Small:
+        """Return a model that has learned from all rows, in its type."""
+        if self.more is None:
+            return self
+        return next(replace(self, expansion=self.more()).versions(pool), self)
+
+
+def _best(ways: Ways, judged: Block, pool: RowBlocks, limit: Budget | None) -> Small:
+    """Return the model that is best on the rows that judge; of equal ones the first."""
+    best, most = None, -np.inf
+    for way in ways:
+        for small in way.versions(pool):
+            merit = _merit(small.expansion, judged) - small.optimism
+            fits = limit is None or small.expansion.n_bytes <= limit.n_bytes
+            if fits and (best is None or merit > most):
+                best, most = small, merit
+    assert best is not None
+    return best
+
+
+def _merit(expansion: KernelExpansion, judged: Block) -> float:
+    """Return the mean of what counts in comparisons over some rows."""
+    assert judged.targets is not None
+    merits = judged.targets.merits(expansion(judged.X))
+    return float(judged.weight @ merits / judged.weight.sum())
+
+
+def _copy(model: Any, small: Small) -> Any:
+    """Return a copy of the model with another expansion."""
+    copy = clone(model).set_params(n_components=int(small.expansion.landmarks.shape[0]))
     parameters = model.get_params(deep=False)
     fitted = {name: value for name, value in vars(model).items() if name not in parameters}
     fitted.pop("_running", None)
     vars(copy).update(fitted)
-    copy.expansion_ = expansion
+    copy.expansion_ = small.expansion
     indices = model.landmark_indices_
-    copy.landmark_indices_ = None if kept is None or indices is None else indices[kept]
-    if rows is not None and rows.targets is not None and rows.targets.discrete:
-        copy._scaling = fit_scaling(expansion(rows.X), rows.labels, rows.weight)
+    copy.landmark_indices_ = None if small.kept is None or indices is None else indices[small.kept]
+    if small.more is not None:
+        copy.refined_ = True
     return copy
 
 
-def _drawn(model: Any, X: Any, y: Any) -> Any:
-    """Return some rows, wherever they are, checked and coded as the model's own."""
+# -- bytes ---------------------------------------------------------------------------------------
+
+
+def _sizes(expansion: KernelExpansion, limit: Budget) -> list[Size]:
+    """Return the numbers of landmarks that there is room for, and their types."""
+    (n, r), L, P = expansion.landmarks.shape, expansion.dual_coef.shape[1], expansion.projection
+    if sp.issparse(expansion.landmarks):
+        # landmarks have different sizes, and are pruned until they fit
+        return [Size(n, None, ("float32",))]
+    full = None if P is None or P.ndim == 1 else P
+    # the units of a diagonal map are float32, or smaller
+    diagonal_bytes = 0 if P is None or P.ndim == 2 else pack(P, "float32").n_bytes
+    left, d = Budget(limit.n_bytes - diagonal_bytes), None if full is None else len(full)
+    sizes = left.sizes(r, L, n, d)
+    if not sizes:
+        Z, A, b = np.zeros((1, r)), np.zeros((1, L)), np.zeros(L)
+        one = KernelExpansion(expansion.kernel, Z, A, b, full)
+        row = np.zeros((1, d or r))
+        least = min(stored(one, dtype, row).n_bytes for dtype in TYPES)
+        raise _too_small(limit, diagonal_bytes + least)
+    return sizes
+
+
+def _too_small(limit: Budget, least: int) -> ValueError:
+    return ValueError(
+        f"budget={limit.n_bytes} has no room for a single landmark, with which the model takes "
+        f"{least} bytes. Raise it, or fit to fewer features."
+    )
+
+
+def _origins(expansion: KernelExpansion) -> Any:
+    """Return rows that the map takes to the landmarks, or as close as it can."""
+    Z, P = expansion.landmarks, expansion.projection
+    if P is None:
+        return Z.astype(float_dtype(Z.dtype), copy=False)
+    if P.ndim == 2:
+        return Z @ np.linalg.pinv(P)
+    return project(Z, np.divide(1.0, P, out=np.zeros(len(P)), where=P != 0))
+
+
+# -- ways ----------------------------------------------------------------------------------------
+
+
+def _following(
+    expansion: KernelExpansion, sizes: list[Size], limit: Budget | None, rows: Block | None = None
+) -> Ways:
+    """Yield models of some sizes that follow the scores of the given one."""
+    X, weight = (None, None) if rows is None else (rows.X, rows.weight)
+    for size in sizes:
+        small, kept = reduced(expansion, size.n, X, weight)
+        while limit is not None and sp.issparse(small.landmarks):
+            n, n_bytes = small.landmarks.shape[0], stored(small, "float32", None).n_bytes
+            if n_bytes <= limit.n_bytes:
+                break
+            if n == 1:
+                raise _too_small(limit, n_bytes)
+            n = max(1, min(n - 1, n * limit.n_bytes // n_bytes))
+            small, kept = reduced(expansion, n, X, weight)
+        yield Small(small, kept, dtypes=size.dtypes)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """All ways to a smaller model that rows allow, of which some rows are the judges.
+
+    Attributes
+    ----------
+    expansion : KernelExpansion
+        The larger one.
+    rows : Block
+        With targets.
+    used : ndarray of int
+        Those of them that do not judge.
+    judged : Block
+        The others.
+    limit : Budget or None
+    rng : RandomState
+    """
+
+    expansion: KernelExpansion
+    rows: Block
+    used: Positions
+    judged: Block
+    limit: Budget | None
+    rng: np.random.RandomState
+
+    @cached_property
+    def _seen(self) -> Block:
+        """The rows as the kernel sees them."""
+        P = self.expansion.projection
+        return self.rows if P is None else replace(self.rows, X=project(self.rows.X, P))
+
+    @cached_property
+    def _problem(self) -> Problem:
+        """The rows that do not judge, and how a ridge is fitted to them."""
+        blocks = self._seen.take(self.used).blocks()
+        return Problem(blocks, self.expansion.kernel, StandardMap(), make_alphas("auto"))
+
+    def _fitted(self, blocks: RowBlocks, Z: Any) -> KernelExpansion:
+        """Return the ridge regression of the targets on given landmarks."""
+        problem = self._problem
+        fit = fit_expansion(
+            blocks, Z, problem.kernel, problem.approximation, problem.alphas, self.rng
+        )
+        return replace(fit.expansion, projection=self.expansion.projection)
+
+    def optimism(self) -> float:
+        """Return how much better the larger model does on the rows that judge than on others.
+
+        Nothing if it was not fitted to them. Its landmarks are fitted anew, to all rows and
+        without those that judge: the difference is what having seen them is worth, if the larger
+        model itself does more like the first of the two.
+        """
+        n = self.expansion.landmarks.shape[0]
+        Z = self.expansion.landmarks[:: -(-n // OPTIMISM_LANDMARKS)]
+        fits = (self._fitted(blocks, Z) for blocks in (self._seen.blocks(), self._problem.blocks))
+        seen, unseen = (_merit(fit, self.judged) for fit in fits)
+        own = _merit(self.expansion, self.judged)
+        return max(0.0, seen - unseen) if 2.0 * own > seen + unseen else 0.0
+
+    def ways(self, sizes: list[Size], optimism: float) -> Ways:
+        """Yield models of some sizes, and learned ones, that take no more bytes."""
+        problem = self._problem
+        for small in _following(self.expansion, sizes, self.limit, self.rows.take(self.used)):
+            Z = small.expansion.landmarks
+            others = self._landmarks(problem, Z.shape[0])
+            again, fresh = (self._fitted(problem.blocks, points) for points in (Z, others))
+            yield replace(small, optimism=optimism)
+            # landmarks that have moved to where scores are followed have seen as much
+            yield Small(again, None, False, small.dtypes, optimism)
+            yield Small(fresh, None, False, small.dtypes)
+        if isinstance(problem.kernel, RBF) and problem.blocks.discrete:
+            seed = self.rng.randint(2**31 - 1)
+            for size in self._learned_sizes(sizes):
+                yield self._learned(size, seed)
+
+    def _landmarks(self, problem: Problem, n: int) -> Any:
+        """Return new landmarks."""
+        n = min(n, problem.blocks.n_candidates)
+        return select_landmarks(Auto(), problem, n, self.rng).points
+
+    def _learned_sizes(self, sizes: list[Size]) -> list[Size]:
+        n, r = self.expansion.landmarks.shape
+        if self.limit is None:
+            return [replace(size, rank=min(r, MAX_RANK)) for size in sizes]
+        d, L = self.rows.X.shape[1], self.expansion.dual_coef.shape[1]
+        return self.limit.learned_sizes(d, L, n, min(r, MAX_RANK))
+
+    def _learned(self, size: Size, seed: int) -> Small:
+        """Return a model that learns landmarks, coefficients and a map by cross-entropy."""
+        assert size.rank is not None
+        seen, problem = self._seen, self._problem
+        dtype, everything = problem.blocks.dtype, np.arange(len(seen))
+        learner = Learner.of(seen, size.rank, self.rng)
+        (way,) = Refinement(search=False).ways(len(seen))
+        first = learner.first(self._landmarks(problem, size.n), way.width)
+        p = train(learner.rows, self.used, first, learner.b, way.recipe, seed)
+
+        def of_given_rows(found: KernelExpansion) -> KernelExpansion:
+            P = composed(self.expansion.projection, found.projection)
+            return replace(found, projection=P)
+
+        # scores of at most one, as those of a ridge fitted to ±1
+        unit = float(np.abs(of_given_rows(learner.expansion(p, dtype))(self.judged.X)).max())
+        unit = max(unit, float(np.finfo(np.float32).tiny))
+
+        def more() -> KernelExpansion:
+            last = way.recipe.scaled(MORE_STEPS, MORE_RATE)
+            q = train(learner.rows, everything, p, learner.b, last, seed)
+            return of_given_rows(learner.expansion(q, dtype, unit))
+
+        small = of_given_rows(learner.expansion(p, dtype, unit))
+        return Small(small, None, False, size.dtypes, more=more)
+
+
+# -- rows ----------------------------------------------------------------------------------------
+
+
+def _rows(model: Any, X: Any, y: Any, rng: np.random.RandomState) -> Block:
+    """Return some rows, wherever they are, with targets coded as the model's own."""
     wanted = Wanted(None)
     if y is not None:
         weights = getattr(model, "class_weight", None)
         wanted = Wanted(model._kind, weights, model._code, several=False)
     blocks, _ = take_in(model, X, y, None, wanted, reset=False).open(Progress(), Journal())
-    rng = check_random_state(model.random_state)
-    return blocks.gather(np.sort(blocks.sample(min(ROWS, blocks.n_candidates), rng)))
+    rows = blocks.gather(np.sort(blocks.sample(min(MOST_ROWS, blocks.n_candidates), rng)))
+    if rows.targets is None:
+        rows = replace(rows, targets=_predicted(model._code, model.expansion_(rows.X)))
+    return rows
 
 
-def _reduced(
-    expansion: KernelExpansion, n: int, X: Any = None, weight: Float | None = None
-) -> tuple[KernelExpansion, Positions | None]:
-    """Return the smaller expansion, and which landmarks were kept if they are where they were."""
-    kernel, Z = expansion.kernel, expansion.landmarks
-    _check(kernel, n, Z.shape[0])
-    if n == Z.shape[0]:
-        return expansion, np.arange(n)
-    seen = KernelExpansion(
-        kernel=kernel,
-        landmarks=Z,
-        dual_coef=expansion.dual_coef,
-        intercept=expansion.intercept,
-    )
-    if X is not None and expansion.projection is not None:
-        X = project(X, expansion.projection)
-    misfit = Misfit.of(seen, *_followed(Z, X, weight))
-    kept = misfit.shortlist(n)
-    M = misfit.parts(Z[kept]).M
-    kept = kept[eliminated(M, misfit.solve(Z[kept]), n)[0]]
-    points, moves = Z[kept], kernel.differentiable and not sp.issparse(Z)
-    if moves:
-        points = misfit.moved(points).astype(float_dtype(Z.dtype))
-    double = KernelExpansion(
-        kernel=kernel,
-        landmarks=points,
-        dual_coef=misfit.solve(points),
-        intercept=expansion.intercept.astype(np.float64),
-    )
-    rows = misfit.X.astype(expansion.dual_coef.dtype)
-    small = in_float32(double, Blocks(rows, ValueTargets(misfit.F)))
-    return (
-        KernelExpansion(
-            kernel=kernel,
-            landmarks=points,
-            dual_coef=small.dual_coef,
-            intercept=small.intercept,
-            projection=expansion.projection,
-        ),
-        None if moves else kept,
-    )
+def _predicted(code: Code, F: Float) -> Targets:
+    """Return what scores predict as targets."""
+    if isinstance(code, ValueCode):
+        return ValueTargets(F)
+    return code.recode(np.where(F > 0, 1.0, -1.0) if isinstance(code, LabelCode) else F)
 
 
-def _followed(Z: Any, X: Any, weight: Float | None) -> tuple[Any, Float]:
-    """Return the rows on which the smaller model follows, and their weights, which sum to one.
-
-    Landmarks are spread over what the model knows, rows over what it will be asked: both count for
-    one half.
-    """
-    Z = Z[np.unique(np.linspace(0, Z.shape[0] - 1, ROWS).astype(np.intp))]
-    own = np.full(Z.shape[0], 1.0 / Z.shape[0])
-    if X is None:
-        return Z, own
-    weight = np.ones(X.shape[0]) if weight is None else weight
-    sparse = sp.issparse(X) or sp.issparse(Z)
-    both = sp.vstack([X, Z], format="csr") if sparse else np.concatenate([X, Z])
-    return both, 0.5 * np.concatenate([weight / weight.sum(), own])
-
-
-def _check(kernel: Kernel, n: int, most: int) -> None:
-    check_count("n_components", n)
-    if n > most:
-        raise ValueError(
-            f"n_components={n} exceeds the {most} landmarks of the model, which compress only "
-            "lowers. Pass a smaller number, or fit a larger model."
-        )
-    if not kernel.positive_semidefinite and not isinstance(kernel, FunctionKernel):
-        raise _indefinite(kernel)
-
-
-def _indefinite(kernel: Kernel) -> ValueError:
-    return ValueError(
-        f"compress needs a positive semidefinite kernel, {kernel!r} is none. Fit a smaller model "
-        "instead, or choose another kernel."
-    )
-
-
-def eliminated(M: Float, A: Float, n: int) -> tuple[Positions, float]:
-    """Remove landmarks one after the other, always the one that costs least; return the others.
-
-    In the norm ``tr AᵀMA`` the removal of landmark j costs ``‖a_j‖² / (M⁻¹)_jj`` if all others
-    make up for it, and the costs add up: also returned. The inverse of what is left of M
-    follows by the elimination of j, so that this is a Cholesky factorisation of M⁻¹ with an order
-    of its own. O(k³) for k landmarks, of which nearly all is matrix products.
-
-    Parameters
-    ----------
-    M : ndarray of shape (k, k)
-        Positive definite.
-    A : ndarray of shape (k, L)
-        Coefficients.
-    n : int
-        How many stay.
-    """
-    found = cholesky(M, 0.0)
-    if found is None:
-        raise ValueError("M is not positive definite to working precision.")
-    inverse = found[0](np.eye(len(M)))
-    # no (M⁻¹)_jj is below this, whatever is removed
-    floor = 1.0 / np.diag(M)
-    kept, A, total = np.arange(len(M)), A.copy(), 0.0
-    while len(kept) > n:
-        count = min(REMOVALS, len(kept) - n)
-        taken = np.zeros((len(kept), count))
-        diagonal = np.maximum(np.diag(inverse), floor)
-        left = np.ones(len(kept), dtype=bool)
-        for step in range(count):
-            cost = np.einsum("ij,ij->i", A, A) / diagonal
-            cost[~left] = np.inf
-            j = int(cost.argmin())
-            total += float(cost[j])
-            column = inverse[:, j] - taken[:, :step] @ taken[j, :step]
-            A -= np.outer(column / diagonal[j], A[j])
-            taken[:, step] = column / np.sqrt(diagonal[j])
-            diagonal = np.maximum(diagonal - taken[:, step] ** 2, floor)
-            left[j] = False
-        kept, A, floor, taken = kept[left], A[left], floor[left], taken[left]
-        inverse = inverse[np.ix_(left, left)] - taken @ taken.T
-    return kept, total
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The matrices of the equations ``(KᵀDK + εB) A' = KᵀDF + εC`` for landmarks Z'.
-
-    Attributes
-    ----------
-    K : ndarray of shape (b, n)
-        ``k(X, Z')``.
-    B : ndarray of shape (n, n)
-        ``k(Z', Z')``.
-    C : ndarray of shape (n, L)
-        ``k(Z', Z) A``: f less its intercept, at Z'.
-    M : ndarray of shape (n, n)
-        The left side, and what keeps it positive definite.
-    solve : callable
-        ``R ↦ M⁻¹R``.
-    jitter : float
-        What was added to the diagonal of the left side.
-    """
-
-    K: Float
-    B: Float
-    C: Float
-    M: Float
-    solve: Solve
-    jitter: float
-
-
-@dataclass(frozen=True)
-class Misfit:
-    """How far an expansion with other landmarks is from a given one, and how to come closer.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    X : ndarray or CSR matrix of shape (b, d)
-    weight : ndarray of shape (b,)
-        D; sums to one.
-    F : ndarray of shape (b, L)
-        Scores of the rows, less the intercept.
-    Z : ndarray or CSR matrix of shape (n_given, d)
-    A : ndarray of shape (n_given, L)
-    epsilon, jitter : float
-    """
-
-    kernel: Kernel
-    X: Any
-    weight: Float
-    F: Float
-    Z: Any
-    A: Float
-    epsilon: float
-    jitter: float
-
-    @classmethod
-    def of(cls, expansion: KernelExpansion, X: Any, weight: Float) -> Misfit:
-        """Return the distance from an expansion without a projection."""
-        kernel, Z = expansion.kernel, expansion.landmarks.astype(np.float64)
-        X = X.astype(np.float64)
-        F = expansion(X).astype(np.float64) - expansion.intercept
-        scale = float(kernel_diagonal(kernel, Z)[0].mean())
-        if scale < 0:
-            raise _indefinite(kernel)
-        scale = scale or 1.0  # a kernel that is zero has no size
-        epsilon = SMOOTHNESS * scale
-        A = expansion.dual_coef.astype(np.float64)
-        return cls(kernel, X, weight, F, Z, A, epsilon, JITTER * epsilon * scale)
-
-    def shortlist(self, n: int) -> Positions:
-        """Return the landmarks that compete for `n` places.
-
-        All of them, or those that the others are explained by: with thousands of landmarks most
-        are close to others. Large coefficients count more.
-        """
-        most = max(SHORTLIST_RATIO * n, SHORTLIST)
-        if self.Z.shape[0] <= most:
-            return np.arange(self.Z.shape[0])
-        size = np.einsum("ij,ij->i", self.A, self.A)
-        rng = np.random.RandomState(0)  # not used: greedy
-        return np.sort(pivoted_cholesky(self.kernel, self.Z, most, size, rng, greedy=True))
-
-    def parts(self, points: Any) -> Parts:
-        """Return the equations of the coefficients of landmarks."""
-        points = points.astype(np.float64, copy=False)
-        K, B = self.kernel(self.X, points), self.kernel(points, points)
-        M = K.T @ (self.weight[:, None] * K)
-        M += self.epsilon * B
-        jitter = self.jitter
-        while (found := cholesky(M, jitter)) is None:
-            jitter *= 10.0
-            if jitter > MOST_JITTER * self.jitter:
-                raise _indefinite(self.kernel)
-        M.flat[:: len(M) + 1] += jitter
-        return Parts(K, B, self.kernel(points, self.Z) @ self.A, M, found[0], jitter)
-
-    def solve(self, points: Any) -> Float:
-        """Return the best coefficients for landmarks, of shape (n, L)."""
-        return self._coefficients(self.parts(points))
-
-    def _coefficients(self, parts: Parts) -> Float:
-        cross = parts.K.T @ (self.weight[:, None] * self.F)
-        return parts.solve(cross + self.epsilon * parts.C)
-
-    def value_and_gradient(self, points: Float) -> tuple[float, Float]:
-        """Return the distance at the best coefficients, up to a constant, and ``∂/∂Z'``.
-
-        At the best coefficients the distance changes with the landmarks alone.
-        """
-        parts = self.parts(points)
-        A = self._coefficients(parts)
-        left = self.F - parts.K @ A
-        weighted = self.weight[:, None] * left
-        value = float((weighted * left).sum() + parts.jitter * (A**2).sum())
-        value += self.epsilon * float((A * (parts.B @ A - 2.0 * parts.C)).sum())
-        # ∇_z k(x, z) = σ (z − x), summed over the rows, f' and f
-        H = self.kernel.slopes(self.X, points)
-        H *= weighted @ A.T
-        gradient = (self.X.T @ H).T - H.sum(axis=0)[:, None] * points
-        for others, coefficients, sign in ((points, A, 1.0), (self.Z, self.A, -1.0)):
-            H = self.kernel.slopes(points, others)
-            H *= A @ coefficients.T
-            H *= sign * self.epsilon
-            gradient += H.sum(axis=1)[:, None] * points - H @ others
-        return value, 2.0 * gradient
-
-    def moved(self, points: Any) -> Float:
-        """Move landmarks to where the distance is smaller; they never end up farther.
-
-        For a kernel with slopes and dense landmarks.
-        """
-        # the kernel's own length, and a distance of one for a model that is zero
-        unit = 1.0 / np.sqrt(2.0 * float(self.kernel.get_params()["gamma"]))
-        size = float((self.weight @ self.F**2).sum()) or 1.0
-        start = points.astype(np.float64)
-
-        def scaled(steps: Float) -> tuple[float, Float]:
-            value, gradient = self.value_and_gradient(unit * steps.reshape(start.shape))
-            return value / size, unit / size * gradient.ravel()
-
-        found = minimize(
-            scaled, start.ravel() / unit, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
-        )
-        best: Float = unit * found.x.reshape(start.shape)
-        return best
+def _drawn_labels(scaling: Scaling, F: Float, rng: np.random.RandomState) -> DiscreteTargets:
+    """Draw labels with the probabilities that a model gives them."""
+    P = scaling.probabilities(F)
+    if scaling.multilabel:
+        return IndicatorTargets(np.where(rng.uniform(size=P.shape) < P, 1.0, -1.0))
+    above = P.cumsum(axis=1) < rng.uniform(size=(len(P), 1))
+    return ClassTargets(above.sum(axis=1).clip(max=P.shape[1] - 1), P.shape[1])

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nysplus._blocks import Blocks
 from nysplus._checkpoint import Journal
+from nysplus._compress import compress_model
 from nysplus._expansion import KernelExpansion
 from nysplus._intake import Wanted, take_in
 from nysplus._probability import Scaling, fit_scaling
@@ -58,15 +59,22 @@ class _Imported:
     slope: float = SLOPE
 
 
-def from_svc(model: Any, X: Any = None, y: Any = None) -> NystroemClassifier | NystroemRegressor:
-    """Return a fitted kernel machine of scikit-learn as one of this package.
+def from_svc(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    n_components: int | None = None,
+    budget: int | str | None = None,
+) -> NystroemClassifier | NystroemRegressor:
+    """Return a fitted kernel machine of scikit-learn as one of this package, smaller if asked for.
 
     Scores are those of `model`, except for ``SVC`` and ``NuSVC`` with three classes or more. These
     vote among pairs of classes, which no single function k(x, Z) A + b does. A class gets its worst
     margin against the others there, regressed on the kernel at the support vectors, or its mean
-    margin, which is an exact sum, if that agrees more often with the votes at points between
-    support vectors. Labels differ where votes are close, and more often for a linear kernel. O(n³)
-    for n support vectors in this case.
+    margin, which is an exact sum, if that agrees more often with the votes half way between
+    neighbouring support vectors. Labels differ where votes are close, and more often for a linear
+    kernel. O(n³) for n support vectors in this case.
 
     Parameters
     ----------
@@ -74,14 +82,22 @@ def from_svc(model: Any, X: Any = None, y: Any = None) -> NystroemClassifier | N
         Fitted. A pipeline has two steps, scikit-learn's ``Nystroem`` and a linear model. The
         kernel is one that has a name in both packages.
     X, y : rows and targets, as for `fit`, optional
-        Of classifiers: what their probabilities are scaled by, rows that `model` was not fitted
-        to. Otherwise a score of 1 against −1 means odds of 50 to 1, and the probabilities of
-        ``LogisticRegression`` stay its own.
+        With `n_components` or `budget` what `compress` makes use of: rows like those to be
+        predicted, for which support vectors stand in where there are none, and their targets, if
+        they are known. Otherwise what the probabilities of
+        a classifier are scaled by, rows that `model` was not fitted to. Without them a score of 1
+        against −1 means odds of 50 to 1, and the probabilities of ``LogisticRegression`` stay its
+        own.
+    n_components : int, optional
+        Number of landmarks to compress the model to; by default all support vectors stay.
+    budget : int or str, optional
+        Bytes to compress the model to, such as 16384 or "16kB", instead of `n_components`.
 
     Returns
     -------
     NystroemClassifier or NystroemRegressor
-        Fitted, with the support vectors (rows, components) as landmarks. It has no `alpha_`.
+        Fitted, with the support vectors (rows, components) as landmarks, or fewer. It has no
+        `alpha_`.
 
     Examples
     --------
@@ -92,6 +108,8 @@ def from_svc(model: Any, X: Any = None, y: Any = None) -> NystroemClassifier | N
     >>> svc = SVC().fit(X, y)
     >>> bool((from_svc(svc).predict(X) == svc.predict(X)).all())
     True
+    >>> len(svc.support_), len(from_svc(svc, n_components=5).landmarks_)
+    (148, 5)
     """
     imported = _imported(model)
     n, kernel = imported.expansion.landmarks.shape[0], imported.expansion.kernel
@@ -106,14 +124,22 @@ def from_svc(model: Any, X: Any = None, y: Any = None) -> NystroemClassifier | N
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         result.feature_names_in_ = names
+    compressed = n_components is not None or budget is not None
     if isinstance(result, NystroemClassifier):
-        result._scaling = _scaling(result, imported, X, y)
-    elif X is not None or y is not None:
+        scaled_by = (None, None) if compressed else (X, y)
+        result._scaling = _scaling(result, imported, *scaled_by)
+    elif not compressed and (X is not None or y is not None):
         raise ValueError(
             "X and y scale the probabilities of a classifier, and a regressor has none. Leave them "
-            "out."
+            "out, or compress the model by them with n_components or budget."
         )
-    return result
+    if not compressed:
+        return result
+    # support vectors are rows, and those that matter
+    rows = imported.expansion.landmarks if X is None and y is None else X
+    small: NystroemClassifier | NystroemRegressor
+    small = compress_model(result, n_components, budget, rows, y)
+    return small
 
 
 def _scaling(result: NystroemClassifier, imported: _Imported, X: Any, y: Any) -> Scaling:
@@ -252,18 +278,29 @@ def _of_votes(kernel: Kernel, Z: Any, pairs: _Pairs, model: Any) -> KernelExpans
     F = np.concatenate([pairs.worst(B[rows] @ pairs.A + pairs.b) for rows in slices])
     # far from all support vectors margins are intercepts
     b = pairs.worst(pairs.b[None])[0]
-    ridge = RIDGE * float(np.trace(B)) / len(B)
-    found = cholesky(B, ridge)
+    found = cholesky(B, RIDGE * float(np.trace(B)) / len(B))
     if found is None:  # a kernel matrix of zeros
         return mean
     worst = replace(mean, dual_coef=found[0](F - b), intercept=b)
-    # judged between support vectors: at these themselves the worst margins are nearly exact
-    between = 0.5 * (Z + Z[np.random.RandomState(0).permutation(len(B))])
+    # judged between neighbours, where rows may be: at support vectors themselves the worst margins
+    # are nearly exact, and half way between any two of them neither function is
+    between = 0.5 * (Z + Z[_neighbours(B)])
     votes = model.predict(between)
     right = [
         np.mean(model.classes_[each(between).argmax(axis=1)] == votes) for each in (mean, worst)
     ]
     return mean if right[0] > right[1] else worst
+
+
+def _neighbours(B: Float) -> npt.NDArray[np.intp]:
+    """Return the nearest other landmark of each, in the kernel's own distance."""
+    nearest, diagonal = np.empty(len(B), dtype=np.intp), B.diagonal()
+    for i, row in enumerate(B):
+        # k(z, z) − 2 k(z, z') + k(z', z'), of which the first is the same for all z'
+        distance = diagonal - 2.0 * row
+        distance[i] = np.inf
+        nearest[i] = distance.argmin()
+    return nearest
 
 
 def _of_kernel_ridge(model: KernelRidge) -> _Imported:

@@ -17,7 +17,7 @@ from nysplus._gradients import Parameters
 from nysplus._learner import Learner
 from nysplus._probability import fit_scaling
 from nysplus._projection import projected
-from nysplus._sizing import in_type
+from nysplus._sizing import in_type, types_that_hold
 from nysplus._targets import DiscreteTargets, Float, Targets
 from nysplus._threads import in_threads, thread_count
 from nysplus._training import Recipe, train
@@ -428,7 +428,7 @@ class Trial:
     ) -> tuple[Candidate, list[Run]]:
         """Return the runs with numbers in the type that serves best, and this type."""
         found = []
-        for dtype in candidate.size.dtypes:
+        for dtype in types_that_hold(runs[0].model, candidate.size.dtypes):
             kept = []
             for split, run in zip(splits, runs, strict=True):
                 model = in_type(run.model, dtype, self._blocks(split.others), self._rng)

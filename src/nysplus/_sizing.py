@@ -21,13 +21,14 @@ from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
 JUDGED_ROWS, POOL_ROWS, POOL_RATIO = 5000, 20_000, 10
 # Rows that say which coefficients make up for rounding: this many, or so many for each landmark.
 ROUNDING_ROWS, ROUNDING_RATIO = 4000, 2
-# Landmarks for each row, at most.
-LANDMARK_SHARE = 0.125
+# Landmarks for each row, at most; more up to a number that costs little.
+LANDMARK_SHARE, FEW_LANDMARKS, FEW_LANDMARKS_SHARE = 0.125, 500, 0.5
 
 
 def most_landmarks(n_rows: int) -> int:
     """Return how many landmarks are worth a trial."""
-    return max(1, min(MOST_LANDMARKS, int(LANDMARK_SHARE * n_rows)))
+    few = min(FEW_LANDMARKS, FEW_LANDMARKS_SHARE * n_rows)
+    return int(max(1, few, min(MOST_LANDMARKS, LANDMARK_SHARE * n_rows)))
 
 
 def sizes_within(budget: Budget, blocks: RowBlocks, projection: Float | None) -> list[Size]:
@@ -91,13 +92,26 @@ def choose_size(
             model = fit_expansion(
                 pool, Z, problem.kernel, problem.approximation, problem.alphas, rng
             ).expansion
-            for dtype in size.dtypes:
+            for dtype in types_that_hold(model, size.dtypes):
                 small = in_type(model, dtype, pool, rng)
                 merit = float(judged.weight @ judged.targets.merits(small(judged.X)))
                 found.append((merit, -small.n_bytes, replace(size, dtypes=(dtype,))))
             advance(n_rows)
     # of equal ones the smallest
     return max(found, key=lambda each: each[:2])[2]
+
+
+def types_that_hold(expansion: KernelExpansion, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the types whose range the landmarks and the map are within: float16 has a small one.
+
+    Coefficients that are not are cut, and the others make up for it.
+    """
+    arrays = [expansion.landmarks]
+    if expansion.projection is not None:
+        arrays.append(expansion.projection)
+    largest = max(float(np.abs(array).max()) for array in arrays)
+    small = largest < float(np.finfo(np.float16).max)
+    return tuple(dtype for dtype in dtypes if small or dtype != "float16")
 
 
 def in_type(

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._blocks import RowBlocks
+from nysplus._blocks import RowBlocks, float_dtype
 from nysplus._checkpoint import FileJournal, Journal
 from nysplus._checks import check_count
 from nysplus._compress import compress_model
@@ -33,6 +34,18 @@ from nysplus.persistence import loadable, save
 
 # Rows whose leave-one-out scores probabilities are scaled by: enough for a single number.
 SCALING_ROWS = 1000
+
+
+def _sums_rows(estimator: Any) -> bool:
+    """Return whether a model can be fitted to rows that come bit by bit; raise to say why not."""
+    for name, left in (("refine", False), ("budget", None)):
+        value = getattr(estimator, name)
+        if value is not left and value is not None:
+            raise AttributeError(
+                f"{name}={value!r} goes by all rows at once, which partial_fit does not see. "
+                f"Leave {name}={left}, or fit."
+            )
+    return True
 
 
 class _KernelMachine(CallbackSupportMixin):
@@ -85,13 +98,6 @@ class _KernelMachine(CallbackSupportMixin):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: Code | None) -> None:
         """Add rows to the sums, with landmarks chosen from the first ones; solve again."""
-        for name, left in (("refine", False), ("budget", None)):
-            value = getattr(self, name)
-            if value is not left and value is not None:
-                raise ValueError(
-                    f"{name}={value!r} goes by all rows at once, which partial_fit does not see. "
-                    f"Leave {name}={left}, or fit."
-                )
         reset = not hasattr(self, "expansion_")
         # the other classes may come in later calls
         intake = take_in(self, X, y, sample_weight, self._wanted(code, several=False), reset)
@@ -243,7 +249,10 @@ class _KernelMachine(CallbackSupportMixin):
 
     def _decoded(self, X: Any) -> npt.NDArray[Any]:
         """Return the predictions of checked rows."""
-        return self._code.decode(self.expansion_(X))
+        found = self._code.decode(self.expansion_(X))
+        if isinstance(self._code, ValueCode):  # small numbers are computed with in float32
+            return found.astype(float_dtype(X.dtype), copy=False)
+        return found
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy (classifier) or R² (regressor) on the given rows.
@@ -269,35 +278,32 @@ class _KernelMachine(CallbackSupportMixin):
         blocks, found = intake.open(Progress(), Journal())
         return evaluate(self._decoded, blocks, found)
 
-    def compress(self, n_components: int, X: Any = None, y: Any = None) -> Any:
-        """Return a smaller model that scores as this one does, without a fit from scratch.
+    def compress(
+        self, n_components: int | None = None, X: Any = None, y: Any = None, *, budget: Any = None
+    ) -> Any:
+        """Return a smaller model, without a fit from scratch.
 
         Landmarks that cost least are left out, the others take over their part, and are moved
-        where the kernel has gradients.
+        where the kernel has gradients. With rows, a ridge on these or on new landmarks and, for
+        RBF classifiers, a learned map are tried too; rows that were set aside choose.
 
         Parameters
         ----------
-        n_components : int
+        n_components : int, optional
             Landmarks to keep.
-        X : array-like or sparse matrix of shape (n_rows, n_features), optional
-            Typical rows, some thousands, on which the scores are to stay the same. Without them
-            the landmarks stand in.
-        y : array-like, optional
-            Their classes, by which probabilities are scaled again.
+        X : rows, as for `fit`, optional
+            Typical rows; those of the fit will do. At most 25,000 are used.
+        y : targets, as for `fit`, optional
+            Of the rows; by default what this model predicts.
+        budget : int or str, optional
+            Bytes that the model may take, such as "16kB", instead of `n_components`.
 
         Returns
         -------
         estimator of the same class
             Fitted; this one stays as it is.
-
-        Notes
-        -----
-        Score the result on rows of your own. Often it is far better than a fit with so few
-        landmarks, but where coefficients are large and cancel each other (a wide kernel, a small
-        ridge) leaving some out can cost several points.
         """
-        check_is_fitted(self)
-        return compress_model(self, n_components, X, y)
+        return compress_model(self, n_components, budget, X, y)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :func:`nysplus.load` reads; never pickle.
@@ -533,6 +539,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         self._fit(X, y, sample_weight, checkpoint)
         return self
 
+    @available_if(_sums_rows)
     @with_callbacks
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
@@ -786,6 +793,7 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
         self._fit(X, y, sample_weight, checkpoint)
         return self
 
+    @available_if(_sums_rows)
     @with_callbacks
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NystroemRegressor:
         """Fit to more rows; the landmarks are those of the first call.
