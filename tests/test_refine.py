@@ -422,6 +422,7 @@ def test_a_model_that_has_not_learned_is_not_kept(few_rows, digits, monkeypatch)
 def test_the_better_model_of_many_rows_goes_on_with_all_of_them(monkeypatch):
     monkeypatch.setattr("nysplus._judging.FEW_ROWS", 500)
     monkeypatch.setattr("nysplus._judging.TRIED_ROWS", 500)
+    monkeypatch.setattr("nysplus._judging.TRIED_COST", 0.0)
     monkeypatch.setattr("nysplus._judging.HONEST_RATIO", 10)
     lines = []
     problem = _problem(*_waves(1500, n_classes=2), Progress(_Listener(lines)))

@@ -27,9 +27,10 @@ from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
 # every one of them is held out once.
 FOLDS, MANY_FOLDS, JUDGED_ROWS = 5, 10, 5000
 FEW_ROWS, MANY_ROWS = 5000, 10_000
-# Candidates are told apart after this share of a run, sizes always, ways where rows are more than
-# so many: with fewer rows, which are often noisy, only whole runs show which one is best.
-TRIED_SHARE, TRIED_ROWS = 0.25, 20_000
+# Candidates are told apart after this share of a run, where rows are more than so many and a whole
+# run takes more operations than that: seconds. Short runs prefer small models, and with few rows,
+# which are often noisy, only whole runs show which one is best.
+TRIED_SHARE, TRIED_ROWS, TRIED_COST = 0.25, 20_000, 1e11
 # Standard errors by which another way must be better than the first, which most often is.
 CONVINCING = 1.0
 # A run that is longer by less than this is not worth another one.
@@ -85,6 +86,11 @@ class Candidate:
     def n_rows(self) -> int:
         """How many rows training uses."""
         return self.way.recipe.n_rows
+
+    def cost(self, d: int, L: int) -> float:
+        """Return the operations of a run, for rows of d features with L outputs."""
+        n, r = self.size.n, self.size.rank or 0
+        return float(self.n_rows) * (6.0 * n * (r + L) + 4.0 * d * r)
 
     def shortened(self) -> Candidate:
         """Return a trial of the same."""
@@ -375,9 +381,7 @@ class Trial:
         if size.dtypes and len(ways) > 1:
             fewer = replace(size, n=max(1, int(FEWER * size.n)))
             candidates.append(Candidate(fewer, ways[0]))
-        tried = candidates
-        if len(self.rows) > TRIED_ROWS and len(candidates) > 1:
-            tried = [candidate.shortened() for candidate in candidates]
+        tried = self._tried(candidates)
         found = self._runs(tried, splits, FEW_TIME if self.few else TRIED_TIME)
         held = [Held.joined(self.rows, splits, runs) for runs in found]
         merits = [each.merit for each in held]
@@ -385,7 +389,7 @@ class Trial:
         if not held[i].better_than(held[0], CONVINCING):
             i = 0
         best, runs = tried[i], found[i]
-        if best is not candidates[i]:
+        if not self.few:
             best, runs = self._best_length(candidates[i], best, splits, runs)
         best, runs = self._stored(best, splits, runs)
         judged = Held.joined(self.rows, splits, runs)
@@ -400,19 +404,32 @@ class Trial:
         return Choice(best, tuple(merits), judged, judged.verdict(needed), runs[0])
 
     def _best_size(self, sizes: list[Size], way: Way, splits: list[Split]) -> Size:
-        """Return the size that serves best after a short run: what it is worth shows early."""
+        """Return the size that serves best."""
         if len(sizes) == 1:
             return sizes[0]
-        candidates = [Candidate(size, way).shortened() for size in sizes]
-        found = self._runs(candidates, splits, SIZE_TIME)
+        candidates = [Candidate(size, way) for size in sizes]
+        if self.few:  # five splits make up for short runs
+            tried = [candidate.shortened() for candidate in candidates]
+        else:
+            tried = self._tried(candidates)
+        found = self._runs(tried, splits, SIZE_TIME)
         merits = [Held.joined(self.rows, splits, runs).merit for runs in found]
         return sizes[int(np.argmax(merits))]
 
+    def _tried(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Return the candidates, or shorter runs of all of them where these take long."""
+        d, L = self.learner.basis.shape[0], len(self.learner.b)
+        cost = max(candidate.cost(d, L) for candidate in candidates)
+        if len(candidates) == 1 or len(self.rows) <= TRIED_ROWS or cost <= TRIED_COST:
+            return candidates
+        return [candidate.shortened() for candidate in candidates]
+
     def _best_length(
-        self, full: Candidate, short: Candidate, splits: list[Split], runs: list[Run]
+        self, full: Candidate, tried: Candidate, splits: list[Split], runs: list[Run]
     ) -> tuple[Candidate, list[Run]]:
         """Lengthen the best trial as long as that helps: with noisy targets it may not."""
-        best, merit, length = short, Held.joined(self.rows, splits, runs).merit, 0.5
+        best, merit = tried, Held.joined(self.rows, splits, runs).merit
+        length = 1.0 if tried is full else 0.5
         while min(2.0 * length, full.way.longer) >= WORTH_WHILE * length:
             length = min(2.0 * length, full.way.longer)
             candidate = replace(full, way=full.way.scaled(length, 1.0))
