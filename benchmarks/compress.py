@@ -31,9 +31,8 @@ from sklearn.svm import SVC
 from nysplus import NystroemClassifier
 from nysplus._compress import compress_model
 from nysplus._from_sklearn import from_svc
-from nysplus._pruning import ROW_SMOOTHNESS, Misfit, eliminated
+from nysplus._pruning import ROW_SMOOTHNESS, Misfit, eliminated, merged
 from nysplus.experiments.datasets import DATASETS, Split, load
-from nysplus.kernels import RBF
 
 NAMES = ("letter", "usps", "cod_rna")
 MERGED_NAMES = ("letter", "usps")
@@ -42,8 +41,6 @@ LARGE, SMALL, BUDGET = 1000, 200, "16kB"
 MAX_ROWS = 20_000
 # Common settings for a support vector machine on Letter scaled to [0, 1]; not tuned.
 SVC_NAME, SVC_PARAMS, SVC_RATIO = "letter", {"C": 10.0, "gamma": 8.0}, 10
-# Points between two landmarks that are tried for the one that they are merged to.
-SEGMENT = np.linspace(0.0, 1.0, 11)
 
 
 @dataclass(frozen=True)
@@ -118,30 +115,6 @@ def measure_svc(repeat: int) -> Iterator[Row]:
         yield _row(split, where, f"compressed{more}", small, seconds)
 
 
-def merged(kernel: RBF, Z: Any, A: Any, n: int) -> Any:
-    """Merge landmarks until `n` are left, as training on a budget does (Wang et al. 2012).
-
-    The one of the smallest coefficients goes, together with the one that makes it cost least, to
-    the best point between the two.
-    """
-    Z, A, B = Z.astype(np.float64), A.astype(np.float64), kernel(Z, Z)
-    while len(Z) > n:
-        sizes = np.einsum("ij,ij->i", A, A)
-        i = int(sizes.argmin())
-        near, products = B[i][:, None], (A @ A[i])[:, None]
-        to_i, to_j = near ** (1.0 - SEGMENT) ** 2, near**SEGMENT**2
-        both = sizes[i] + sizes[:, None] + 2.0 * near * products
-        lost = both - to_i**2 * sizes[i] - to_j**2 * sizes[:, None] - 2.0 * to_i * to_j * products
-        lost[i] = np.inf
-        j, best = np.unravel_index(lost.argmin(), lost.shape)
-        Z[j] += SEGMENT[best] * (Z[i] - Z[j])
-        A[j] = to_i[j, best] * A[i] + to_j[j, best] * A[j]
-        B[j] = B[:, j] = kernel(Z[[j]], Z)[0]
-        Z, A = np.delete(Z, i, axis=0), np.delete(A, i, axis=0)
-        B = np.delete(np.delete(B, i, axis=0), i, axis=1)
-    return Z
-
-
 def measure_merging(name: str, repeat: int) -> Iterator[Row]:
     """Yield a row per way to fewer landmarks, with the coefficients that follow scores best."""
     split = load(name, trial=repeat)
@@ -182,9 +155,11 @@ def measured(name: str, repeat: int) -> Iterator[Row]:
 
 def compress_table(rows: list[Row]) -> str:
     """Return a table in Markdown: median accuracy with its range, and median time."""
+    following = any(not np.isnan(row.error) for row in rows)
+    error_title, error_line = (" error |", "---:|") if following else ("", "")
     lines = [
-        "| dataset | model | n | bytes | accuracy % | range | error | seconds |",
-        "|---|---|---:|---:|---:|---|---:|---:|",
+        f"| dataset | model | n | bytes | accuracy % | range |{error_title} seconds |",
+        f"|---|---|---:|---:|---:|---|{error_line}---:|",
     ]
     for dataset, way in dict.fromkeys((row.dataset, row.way) for row in rows):
         own = [row for row in rows if (row.dataset, row.way) == (dataset, way)]
@@ -196,10 +171,10 @@ def compress_table(rows: list[Row]) -> str:
         name, _, part = dataset.partition(" ")
         title = f"{DATASETS[name].title} {part}".strip()
         spread = f"{min(scores):.2f} to {max(scores):.2f}"
-        shown = "" if np.isnan(error) else f"{error:.3f}"
+        shown = ("" if np.isnan(error) else f" {error:.3f}") + " |" if following else ""
         lines.append(
-            f"| {title} | {way} | {n} | {n_bytes:,} | {statistics.median(scores):.2f} | {spread} "
-            f"| {shown} | {seconds:.1f} |"
+            f"| {title} | {way} | {n} | {n_bytes:,} | {statistics.median(scores):.2f} | {spread} |"
+            f"{shown} {seconds:.1f} |"
         )
     return "\n".join(lines)
 

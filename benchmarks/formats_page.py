@@ -1,4 +1,4 @@
-"""Write docs/formats.md from a template and the CSV file, and nothing else.
+"""Write docs/formats.md from a template and the CSV files, and nothing else.
 
 python benchmarks/formats_page.py [--results benchmarks/results] [--docs docs]
 """
@@ -12,6 +12,7 @@ from string import Template
 
 import csv_rows
 import pages
+from compress import Row, compress_table
 from exports import (
     LANDMARKS,
     MAX_TEST_ROWS,
@@ -85,7 +86,12 @@ def values(results: Path) -> dict[str, str]:
     """Return everything that the template leaves open."""
     rows = csv_rows.read(results / "exports.csv", Export)
     known = json.loads((results / "exports.json").read_text(encoding="utf-8"))
+    compressed = csv_rows.read(results / "compress.csv", Row)
     return {
+        "compress_table": compress_table(
+            [row for row in compressed if not row.dataset.endswith("merging")]
+        ),
+        "compress_repeats": str(len({row.repeat for row in compressed})),
         "exports_table": "\n".join(exports_table(rows)),
         "accuracies": accuracies(rows),
         "largest_change": scientific(max(row.change or 0.0 for row in rows)),

@@ -261,7 +261,11 @@ def _following(
 ) -> Ways:
     """Yield models of some sizes that follow the scores of the given one."""
     X, weight = (None, None) if rows is None else (rows.X, rows.weight)
+    dense = not sp.issparse(expansion.landmarks)
     for size in sizes:
+        if dense and isinstance(expansion.kernel, RBF) and size.n < len(expansion.landmarks):
+            small, kept = reduced(expansion, size.n, X, weight, merge=True)
+            yield Small(small, kept, dtypes=size.dtypes)
         small, kept = reduced(expansion, size.n, X, weight)
         while limit is not None and sp.issparse(small.landmarks):
             n, n_bytes = small.landmarks.shape[0], stored(small, "float32", None).n_bytes
@@ -335,15 +339,16 @@ class _Trial:
 
     def ways(self, sizes: list[Size], optimism: float) -> Ways:
         """Yield models of some sizes, and learned ones, that take no more bytes."""
-        problem = self._problem
+        problem, types = self._problem, {}
         for small in _following(self.expansion, sizes, self.limit, self.rows.take(self.used)):
-            Z = small.expansion.landmarks
-            others = self._landmarks(problem, Z.shape[0])
-            again, fresh = (self._fitted(problem.blocks, points) for points in (Z, others))
+            again = self._fitted(problem.blocks, small.expansion.landmarks)
             yield replace(small, optimism=optimism)
             # landmarks that have moved to where scores are followed have seen as much
             yield Small(again, None, False, small.dtypes, optimism)
-            yield Small(fresh, None, False, small.dtypes)
+            types[small.expansion.landmarks.shape[0]] = small.dtypes
+        for n, dtypes in types.items():
+            fresh = self._fitted(problem.blocks, self._landmarks(problem, n))
+            yield Small(fresh, None, False, dtypes)
         if isinstance(problem.kernel, RBF) and problem.blocks.discrete:
             seed = self.rng.randint(2**31 - 1)
             for size in self._learned_sizes(sizes):

@@ -13,9 +13,9 @@ The intercept stays, so that the two functions agree far from all landmarks as w
 f is a small difference of large terms, which few landmarks cannot follow: it is then first
 replaced by a function of smaller coefficients, and of another intercept, with the same scores.
 
-Merging close pairs instead of removing landmarks is left out: once they have moved, merged
-landmarks are no closer to f than those that removals leave; before that they are a little closer or
-twice as far, by the dataset (``benchmarks/compress.py`` measures both).
+Instead of being removed, landmarks of the RBF kernel may be merged with others (:func:`merged`).
+Once they have moved, merged ones are sometimes closer to f than those that removals leave,
+sometimes farther (``benchmarks/compress.py`` measures both).
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ RIDGES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 SHORTLIST_RATIO, SHORTLIST = 4, 1000
 # Removals after which the inverse is updated, by one matrix product.
 REMOVALS = 64
+# Points between two landmarks that are tried for the one that they are merged to.
+SEGMENT = np.linspace(0.0, 1.0, 11)
 # Steps that landmarks move: later ones change the last digits.
 STEPS = 30
 # Rows that the smaller model follows: more cost time and change little.
@@ -58,7 +60,11 @@ ROWS = 5000
 
 
 def reduced(
-    expansion: KernelExpansion, n: int, X: Any = None, weight: Float | None = None
+    expansion: KernelExpansion,
+    n: int,
+    X: Any = None,
+    weight: Float | None = None,
+    merge: bool = False,
 ) -> tuple[KernelExpansion, Positions | None]:
     """Return an expansion with fewer landmarks that stays as close to the given one as possible.
 
@@ -76,6 +82,8 @@ def reduced(
         not more than 5000 of them are used.
     weight : ndarray of shape (b,), optional
         Of the rows.
+    merge : bool
+        Whether landmarks are merged instead of removed: dense ones of the RBF kernel.
 
     Returns
     -------
@@ -98,9 +106,12 @@ def reduced(
     misfit = Misfit.of(seen, *followed, smoothness)
     if misfit.cancels:
         misfit = Misfit.of(tamed(seen, Z[kept], *followed), *followed, smoothness)
-    M = misfit.parts(Z[kept]).M
-    kept = kept[eliminated(M, misfit.solve(Z[kept]), n)[0]]
-    points, moves = Z[kept], kernel.differentiable and not sp.issparse(Z)
+    A, moves = misfit.solve(Z[kept]), kernel.differentiable and not sp.issparse(Z)
+    if merge:
+        points = merged(kernel, Z[kept], A, n)
+    else:
+        kept = kept[eliminated(misfit.parts(Z[kept]).M, A, n)[0]]
+        points = Z[kept]
     if moves:
         points = misfit.moved(points).astype(float_dtype(Z.dtype))
     double = KernelExpansion(kernel, points, misfit.solve(points), misfit.b)
@@ -232,6 +243,40 @@ def tamed(expansion: KernelExpansion, points: Any, X: Any, weight: Float) -> Ker
         if float((weight @ (F - K @ A) ** 2).sum()) <= most:
             break
     return expansion
+
+
+def merged(kernel: Kernel, Z: Float, A: Float, n: int) -> Float:
+    """Merge landmarks until `n` are left, as training on a budget does (Wang et al. 2012).
+
+    The one of the smallest coefficients goes, together with the one that makes it cost least in
+    the norm of the kernel's space, to the best point between the two. O(k (d + L)) for each of k
+    landmarks.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        RBF: between two landmarks it is a power of the one at its ends.
+    Z : ndarray of shape (k, d)
+    A : ndarray of shape (k, L)
+        Coefficients.
+    n : int
+        How many are left.
+    """
+    Z, A = Z.astype(np.float64), A.astype(np.float64)
+    sizes, left = np.einsum("ij,ij->i", A, A), np.ones(len(Z), dtype=bool)
+    for _ in range(len(Z) - n):
+        i = int(np.where(left, sizes, np.inf).argmin())
+        near, products = kernel(Z, Z[i : i + 1]), (A @ A[i])[:, None]
+        to_i, to_j = near ** (1.0 - SEGMENT) ** 2, near**SEGMENT**2
+        both = sizes[i] + sizes[:, None] + 2.0 * near * products
+        lost = both - to_i**2 * sizes[i] - to_j**2 * sizes[:, None] - 2.0 * to_i * to_j * products
+        left[i] = False
+        lost[~left] = np.inf
+        j, best = np.unravel_index(int(lost.argmin()), lost.shape)
+        Z[j] += SEGMENT[best] * (Z[i] - Z[j])
+        A[j] = to_i[j, best] * A[i] + to_j[j, best] * A[j]
+        sizes[j] = A[j] @ A[j]
+    return Z[left]
 
 
 @dataclass(frozen=True)
