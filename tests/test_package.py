@@ -48,6 +48,7 @@ ORDER = [
     "_gradients",
     "_training",
     "_learner",
+    "_verdict",
     "_judging",
     "_refine",
     "_validation",

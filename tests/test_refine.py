@@ -16,12 +16,13 @@ from nysplus._blocks import Block, Blocks
 from nysplus._expansion import KernelExpansion, fit_expansion
 from nysplus._feature_map import StandardMap
 from nysplus._gradients import Gradient, Parameters, Softmax, Squared, loss_of
-from nysplus._judging import Clock, Trial, Verdict
+from nysplus._judging import Clock, Trial
 from nysplus._learner import Learner
 from nysplus._progress import Progress
 from nysplus._refine import Refinement, make_refinement, refine
 from nysplus._targets import ClassTargets, IndicatorTargets, ValueTargets
 from nysplus._training import Recipe, TrainingRows, train
+from nysplus._verdict import Verdict
 from nysplus.kernels import RBF, Laplacian, Matern
 from nysplus.landmarks import ClassCentroids, GivenLandmarks, Problem, Uniform
 
@@ -439,7 +440,7 @@ def test_the_better_model_of_many_rows_goes_on_with_all_of_them(monkeypatch):
 
 def test_where_it_is_uncertain_more_rows_are_held_out(monkeypatch):
     monkeypatch.setattr("nysplus._judging.FEW_ROWS", 100)
-    monkeypatch.setattr("nysplus._judging.UNCERTAIN", (-np.inf, np.inf))
+    monkeypatch.setattr("nysplus._verdict.UNCERTAIN", (-np.inf, np.inf))
     refined = _refined(_problem(*_waves(300)), 15, SHORT)[1]
     assert refined.verdict.n_rows == 180  # three fifths
 

@@ -15,12 +15,11 @@ from nysplus._budget import Size
 from nysplus._expansion import KernelExpansion, fit_expansion
 from nysplus._gradients import Parameters
 from nysplus._learner import Learner
-from nysplus._probability import fit_scaling
 from nysplus._projection import projected
 from nysplus._sizing import in_type, types_that_hold
-from nysplus._targets import DiscreteTargets, Float, Targets
 from nysplus._threads import in_threads, thread_count
 from nysplus._training import Recipe, train
+from nysplus._verdict import Held, Run, Split, Verdict
 from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
 
 # Rows that are held out: a fifth, or a tenth of many rows, at most so many. Up to `FEW_ROWS` rows
@@ -40,8 +39,8 @@ HONEST_RATIO = 50
 # Standard errors by which the learned model must be better. More of them where rows are few: the
 # best of all candidates has been chosen by the same rows.
 NEEDED, FEW_NEEDED = 1.0, 1.5
-# Between these, other rows are held out as well, so many times in all at most.
-UNCERTAIN, MOST_SPLITS = (-1.0, 2.0), 3
+# Where it is uncertain, other rows are held out as well, so many times in all at most.
+MOST_SPLITS = 3
 # The model that was judged goes on with the rows that judged it for this share of the steps, at
 # this share of their size: as good as training on all rows from the start, and much faster.
 MORE_STEPS, MORE_RATE = 0.2, 0.3
@@ -109,160 +108,6 @@ class Clock:
         if self.seconds is None:
             return None
         return max(share * (self.seconds - (time.perf_counter() - self._begin)), 1e-3)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What rows that were held out say of the learned model and of the one it started from.
-
-    Attributes
-    ----------
-    before, after : float
-        Mean merit of the rows: accuracy, or the squared error with a minus.
-    errors : float
-        The difference of these two, in its standard errors.
-    needed : float
-        How many of them make the learned model the better one.
-    n_rows : int
-        How many rows were held out.
-    """
-
-    before: float
-    after: float
-    errors: float
-    needed: float
-    n_rows: int
-
-    @classmethod
-    def of(cls, before: Float, after: Float, weight: Float, needed: float) -> Verdict:
-        """Compare the merits of rows with two models."""
-        mass, differences = float(weight.sum()), weight * (after - before)
-        error = float(np.sqrt((differences**2).sum()))
-        return cls(
-            float(weight @ before) / mass,
-            float(weight @ after) / mass,
-            float(differences.sum()) / error if error > 0 else 0.0,
-            needed,
-            len(weight),
-        )
-
-    @property
-    def better(self) -> bool:
-        """Whether the learned model is better by more than chance would make it."""
-        return self.errors >= self.needed
-
-    @property
-    def uncertain(self) -> bool:
-        """Whether more rows might say something else."""
-        return UNCERTAIN[0] <= self.errors < UNCERTAIN[1]
-
-    def __str__(self) -> str:
-        kept = "the learned model is kept" if self.better else "the model stays as it was"
-        if min(self.before, self.after) >= 0:
-            said = f"{100 * self.before:.2f} % before, {100 * self.after:.2f} % after"
-        else:
-            before, after = np.sqrt(-self.before), np.sqrt(-self.after)
-            said = f"error {before:.4g} before, {after:.4g} after"
-        return f"refine: {said} on {self.n_rows:,} held-out rows; {kept}"
-
-
-@dataclass(frozen=True)
-class Split:
-    """Rows to learn from and rows to judge by, and the unrefined model of the former.
-
-    Attributes
-    ----------
-    held, others : ndarray of int
-        Positions of the rows that judge, and of those that are learned from.
-    landmarks : ndarray or CSR matrix of shape (n, d)
-        Of the unrefined model.
-    merits : ndarray of shape (rows,)
-        What it makes of the rows that judge.
-    """
-
-    held: npt.NDArray[np.intp]
-    others: npt.NDArray[np.intp]
-    landmarks: Any
-    merits: Float
-
-
-@dataclass(frozen=True)
-class Run:
-    """A model trained without some rows, and its scores of these."""
-
-    parameters: Parameters
-    model: KernelExpansion
-    scores: Float
-
-
-@dataclass(frozen=True)
-class Held:
-    """What models make of rows that they have not seen.
-
-    Attributes
-    ----------
-    targets : Targets
-        Of these rows.
-    weight : ndarray of shape (rows,)
-    scores : ndarray of shape (rows, L)
-    before : ndarray of shape (rows,)
-        Merits of the rows with the unrefined model.
-    """
-
-    targets: Targets
-    weight: Float
-    scores: Float
-    before: Float
-
-    @classmethod
-    def joined(cls, rows: Block, splits: list[Split], runs: list[Run]) -> Held:
-        """Join what was found on several splits of some rows."""
-        held = np.concatenate([split.held for split in splits])
-        assert rows.targets is not None
-        return cls(
-            rows.targets.take(held),
-            rows.weight[held],
-            np.concatenate([run.scores for run in runs]),
-            np.concatenate([split.merits for split in splits]),
-        )
-
-    @property
-    def merits(self) -> Float:
-        """What the learned models make of the rows."""
-        return self.targets.merits(self.scores)
-
-    @property
-    def fine_merits(self) -> Float:
-        """What candidates are chosen by: for classes, less the squared error of probabilities.
-
-        Rows that are right or wrong tell candidates apart only where there are very many.
-        """
-        if not isinstance(self.targets, DiscreteTargets):
-            return self.merits
-        scores, Y = self.scores / self.score_unit, (self.targets.coded() + 1.0) / 2.0
-        P = fit_scaling(scores, self.targets, self.weight).probabilities(scores)
-        fine: Float = self.merits - ((P[:, -Y.shape[1] :] - Y) ** 2).sum(axis=1)
-        return fine
-
-    @property
-    def merit(self) -> float:
-        """The mean of these."""
-        return float(self.weight @ self.fine_merits / self.weight.sum())
-
-    def better_than(self, other: Held, needed: float) -> bool:
-        """Return whether these candidates are better than others by so many standard errors."""
-        return Verdict.of(other.fine_merits, self.fine_merits, self.weight, needed).better
-
-    @property
-    def score_unit(self) -> float:
-        """What makes scores of classes at most one, as those of a ridge fitted to ±1."""
-        if not isinstance(self.targets, DiscreteTargets):
-            return 1.0
-        return max(float(np.abs(self.scores).max()), float(np.finfo(np.float32).tiny))
-
-    def verdict(self, needed: float) -> Verdict:
-        """Compare with the unrefined model."""
-        return Verdict.of(self.before, self.merits, self.weight, needed)
 
 
 @dataclass(frozen=True)

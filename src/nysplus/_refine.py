@@ -19,12 +19,13 @@ from nysplus._blocks import RowBlocks, working_bytes
 from nysplus._budget import Budget, Size
 from nysplus._checks import check_count
 from nysplus._expansion import KernelExpansion, stored_bytes
-from nysplus._judging import Clock, Trial, Verdict, Way
+from nysplus._judging import Clock, Trial, Way
 from nysplus._learner import Learner
 from nysplus._probability import Scaling, fit_scaling
 from nysplus._sizing import most_landmarks
 from nysplus._targets import DiscreteTargets
 from nysplus._training import Recipe
+from nysplus._verdict import Verdict
 from nysplus.kernels import Kernel
 from nysplus.landmarks import LandmarkSelector, Problem
 
