@@ -133,7 +133,7 @@ def test_one_merger_is_the_best_of_all_points_between(rng):
 
     found = merged(kernel, Z, A, 5)
     assert len(found) == 5
-    rest = [point for point in found if not (Z == point).all(axis=1).any()]
+    rest = [point for point in found if not (point == Z).all(axis=1).any()]
     assert len(rest) <= 1  # four stay where they are, or all but the one that went
     # coefficients of others make up for some of it, which the rule for pairs does not count
     assert distance(found) <= 1.5 * min(distance(points) for points in alternatives())
