@@ -152,6 +152,17 @@ def test_refined_models_are_better_in_the_same_bytes(digits):
     assert scores[True] > scores[False] + 0.05
 
 
+def test_a_model_that_stays_is_the_one_without_learning(digits, monkeypatch):
+    monkeypatch.setattr("nysplus._judging.FEW_NEEDED", np.inf)
+    X, y = digits[0][:400], digits[1][:400]
+    models = [
+        NystroemClassifier(budget="1kB", refine=refine, random_state=0).fit(X, y)
+        for refine in (False, SHORT)
+    ]
+    assert not models[1].refined_
+    np.testing.assert_array_equal(*(model.decision_function(X) for model in models))
+
+
 def test_equal_seeds_give_equal_models(digits):
     X, y = digits
     first = NystroemClassifier(budget="2kB", refine=SHORT, random_state=1).fit(X[:600], y[:600])

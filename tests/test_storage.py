@@ -204,3 +204,21 @@ def test_csr_landmarks_stay_three_arrays(split):
     assert np.abs(small(X[:50]) - full(X[:50])).max() < 1e-3
     with pytest.raises(ValueError, match="float64 or float32, not in 'int8'"):
         stored(full, "int8", X)
+
+
+def test_a_map_is_rounded_so_that_rows_stay(rng):
+    """One feature is rare and has a large entry; the others are alike and small."""
+    d, r = 30, 4
+    X = np.repeat(rng.standard_normal((500, 3)), 10, axis=1) + 0.1 * rng.standard_normal((500, d))
+    X[:, 0] = rng.rand(500) < 0.002
+    P = 0.05 * rng.standard_normal((d, r))
+    P[0] = 10.0
+    model = KernelExpansion(
+        RBF(1.0), rng.standard_normal((20, r)), rng.standard_normal((20, 2)), np.zeros(2), P
+    )
+    found = stored(model, "int8", X).projection
+    plain = pack(P, "int8").unpacked()
+    changes = [np.sqrt((((found_map - P).T @ X.T) ** 2).mean()) for found_map in (found, plain)]
+    assert changes[0] < 0.5 * changes[1]
+    sparse = stored(model, "int8", sp.csr_matrix(X)).projection
+    np.testing.assert_allclose(sparse, found, atol=1e-6)

@@ -121,6 +121,8 @@ class Chosen:
     def finish(self, fit: ExpansionFit, rng: np.random.RandomState) -> Refined:
         """Return what learning makes of the model, or the model itself, as it is stored."""
         found = Refined(fit.expansion)
+        # drawn first: a model that learning does not change is the one without learning
+        rounding = np.random.RandomState(rng.randint(2**31 - 1))
         if self.refinement is not None:
             start = replace(fit.expansion, projection=None)
             problem, selector = self.problem, self.selector
@@ -130,7 +132,7 @@ class Chosen:
         if self.limit is None:
             return found
         dtype = found.dtype or self.limit.dtype
-        return replace(found, expansion=in_type(found.expansion, dtype, self.given, rng))
+        return replace(found, expansion=in_type(found.expansion, dtype, self.given, rounding))
 
 
 def make_plan(
