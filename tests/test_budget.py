@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -91,34 +89,37 @@ def _problem(digits):
     return Problem(blocks, RBF(0.01), StandardMap(), (1e-3, 1e-1))
 
 
+def _chosen(problem, sizes, rng):
+    return choose_size(problem, Uniform(), sizes, problem.blocks, None, rng)
+
+
 def test_of_equal_ones_the_one_with_fewer_bytes_is_chosen(rng):
     """Two heaps far apart: every type of every size gets all rows right."""
     y = np.arange(200) % 2
     blocks = Blocks(rng.standard_normal((200, 3)) + 30.0 * y[:, None], ClassTargets(y, 2))
     problem = Problem(blocks, RBF(1e-3), StandardMap(), (1e-3,))
     sizes = [Size(10, None, TYPES), Size(20, None, TYPES[:1])]
-    assert choose_size(problem, Uniform(), sizes, rng) == Size(10, None, ("int8",))
+    assert _chosen(problem, sizes, rng) == Size(10, None, ("int8",))
 
 
 def test_more_landmarks_are_chosen_where_they_help(digits, rng):
     sizes = [Size(5, None, ("float32",)), Size(60, None, ("int8",))]
-    assert choose_size(_problem(digits), Uniform(), sizes, rng) == sizes[1]
+    assert _chosen(_problem(digits), sizes, rng) == sizes[1]
 
 
 def test_a_single_size_costs_nothing(digits, rng):
-    (size,) = [Size(5, None, ("float16",))]
-    untouchable = replace(_problem(digits), blocks=None)
-    assert choose_size(untouchable, Uniform(), [size], rng) is size
+    size = Size(5, None, ("int8",))
+    assert choose_size(_problem(digits), Uniform(), [size], None, None, rng) is size
 
 
 def test_too_small_a_budget_says_what_is_needed(digits):
-    blocks = _problem(digits).blocks
+    problem, rng = _problem(digits), np.random.RandomState(0)
     with pytest.raises(ValueError, match="no room for a single landmark of 64 columns") as error:
-        sizes_within(Budget(100), blocks, None)
+        sizes_within(Budget(100), problem, Uniform(), None, rng)
     needed = int(str(error.value).split("takes ")[1].split(" bytes")[0])
-    assert sizes_within(Budget(needed), blocks, None)[0].n == 1
+    assert sizes_within(Budget(needed), problem, Uniform(), None, rng)[0].n == 1
     with pytest.raises(ValueError, match="no room"):
-        sizes_within(Budget(needed - 1), blocks, None)
+        sizes_within(Budget(needed - 1), problem, Uniform(), None, rng)
 
 
 # ---- the estimators -----------------------------------------------------------------------------
@@ -190,12 +191,69 @@ def test_learned_metrics_count(digits, metric, refine):
     assert model.score(X[600:], y[600:]) > 0.7
 
 
-def test_sparse_rows_fit(rng):
-    X = sp.random(500, 300, 0.05, format="csr", random_state=0)
-    y = (X[:, :20].sum(axis=1).A1 > X[:, 20:40].sum(axis=1).A1).astype(int)
-    for refine in (False, SHORT):
-        model = NystroemClassifier(budget="6kB", refine=refine, random_state=0).fit(X, y)
-        assert 3000 < model.model_bytes_ <= 6144
+@pytest.mark.parametrize("selection", ["auto", "uniform", "kmeans", "support-centroids"])
+def test_sparse_rows_fit(selection):
+    """Landmarks may be longer than rows, or dense."""
+    X = sp.random(500, 200, 0.02, format="csr", random_state=0)
+    y = (np.asarray(X[:, :20].sum(axis=1)).ravel() > 0).astype(int)
+    for more in ({}, {"metric": "diagonal"}, {"refine": SHORT}):
+        model = NystroemClassifier(budget=5000, selection=selection, random_state=0, **more)
+        model.fit(X, y)
+        assert 2000 < model.model_bytes_ <= 5000
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full", 4])
+@pytest.mark.parametrize("refine", [False, Refinement(rank=3, n_epochs=5, search=False)])
+def test_maps_with_the_units_of_features_are_judged(metric, refine):
+    X = np.random.RandomState(1).standard_normal((400, 6))
+    y = (X[:, 0] * X[:, 1] > 0) + 2 * (X[:, 2] > 0)
+    X *= 10.0 ** np.array([-6, 0, 5, -3, 2, 0])
+    model = NystroemClassifier(budget=800, metric=metric, refine=refine, random_state=0)
+    model.fit(X[:300], y[:300])
+    assert model.model_bytes_ <= 800
+    assert model.score(X[300:], y[300:]) > 0.7
+
+
+def test_time_that_runs_out_leaves_the_model_that_was_judged():
+    X = np.random.RandomState(1).standard_normal((3000, 12))
+    y = (X[:, 0] * X[:, 1] > 0) + 2 * (X[:, 2] > 0)
+    scores = []
+    for refine in (False, Refinement(max_seconds=1.0)):
+        model = NystroemClassifier(budget="2kB", refine=refine, random_state=0)
+        scores.append(model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]))
+    assert scores[1] > scores[0] - 0.02
+
+
+def test_features_that_hardly_vary():
+    rng = np.random.RandomState(1)
+    y, X = rng.randint(0, 3, 150), rng.standard_normal((150, 4))
+    X[:, 1] = 1.6e9 + 1e5 * X[:, 1]
+    for rows in (X, np.ones((150, 4))):
+        assert NystroemClassifier(budget=300, random_state=0).fit(rows, y).model_bytes_ <= 300
+
+
+def test_types_that_do_not_hold_the_features_are_named():
+    X, y = make_classification(100, 10, random_state=0)
+    with pytest.raises(ValueError, match="float16 only"):
+        NystroemClassifier(budget=30, random_state=0).fit(1e6 * X, y)
+    large = NystroemClassifier(60, random_state=0).fit(1e6 * X, y)
+    with pytest.raises(ValueError, match="float16 only"):
+        large.compress(budget=30)
+
+
+def test_digits_that_float32_loses_are_named(rng):
+    X = rng.standard_normal((300, 3))
+    y = np.sin(X[:, 0])
+    NystroemRegressor(budget="1kB", random_state=0).fit(X, y + 100.0)
+    with pytest.warns(UserWarning, match="Subtract the mean from y"):
+        NystroemRegressor(budget="1kB", random_state=0).fit(X, y + 1e8)
+
+
+def test_the_cost_of_a_budget_counts_its_landmarks():
+    small, large = (
+        NystroemClassifier(budget=budget).estimate_cost((4000, 6)) for budget in ("1kB", "64kB")
+    )
+    assert large.bytes > 2 * small.bytes
 
 
 def test_few_rows_have_fewer_landmarks():

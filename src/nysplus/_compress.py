@@ -187,7 +187,11 @@ def _best(ways: Ways, judged: Block, pool: RowBlocks, limit: Budget | None) -> S
             fits = limit is None or small.expansion.n_bytes <= limit.n_bytes
             if fits and (best is None or merit > most):
                 best, most = small, merit
-    assert best is not None
+    if best is None:
+        raise ValueError(
+            "The budget leaves room for numbers in float16 only, and landmarks exceed its range. "
+            "Raise it, or fit to scaled features."
+        )
     return best
 
 

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from nysplus._blocks import MAX_BLOCK_ROWS, working_bytes
+from nysplus._budget import make_budget
+from nysplus._sizing import most_landmarks
 from nysplus._solvers import direct_bytes
 from nysplus._survey import Kind
 from nysplus._threads import thread_count
@@ -59,7 +61,7 @@ def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> C
         Typical X and y of any number.
     """
     (n_rows, n_features), (X, y) = shape, rows
-    n = _n_landmarks(estimator)
+    n = _n_landmarks(estimator, shape)
     large = min(n_rows, _trial_rows(n, n_features))
     small = max(1, min(large, large // 2))
     take = np.arange(large) % len(y)  # few typical rows are repeated
@@ -89,8 +91,12 @@ def invented_rows(
     return X.astype(dtype), values.argmax(axis=1)
 
 
-def _n_landmarks(estimator: Any) -> int:
-    """Return how many landmarks there will be: as many as are given, if they are."""
+def _n_landmarks(estimator: Any, shape: tuple[int, int]) -> int:
+    """Return how many landmarks there will be at most: as many as are given, if they are."""
+    budget = make_budget(getattr(estimator, "budget", None))  # the transformer has none
+    if budget is not None:
+        n_rows, n_features = shape
+        return max(1, min(budget.landmarks("int8", n_features, 1), most_landmarks(n_rows)))
     selector = make_selector(estimator.selection)
     given = isinstance(selector, GivenLandmarks)
     return int(selector.points.shape[0] if given else estimator.n_components)

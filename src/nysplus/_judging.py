@@ -372,7 +372,8 @@ class Trial:
     def final(self, choice: Choice) -> KernelExpansion:
         """Train on all rows; where they are many, go on from a model that was judged."""
         candidate, everything = choice.candidate, np.arange(len(self.rows))
-        if self.few:
+        # in limited time there may be none left to train from the start
+        if self.few and self.clock.seconds is None:
             points = self._points(candidate.size, everything, self.start.landmarks)
             first = self._learner(candidate.size).first(points, candidate.way.width)
         else:

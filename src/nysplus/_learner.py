@@ -161,7 +161,8 @@ def _directions(X: Any, rank: int, rng: np.random.RandomState) -> Float:
     if rank >= X.shape[1]:
         return np.eye(X.shape[1])
     rank = min(rank, X.shape[0] - 1)
-    basis: Float = PCA(rank, random_state=rng).fit(X).components_.T.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # rows that are all the same have no variance to divide by
+        basis: Float = PCA(rank, random_state=rng).fit(X).components_.T.astype(np.float64)
     return basis
 
 

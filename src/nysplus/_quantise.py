@@ -101,8 +101,8 @@ def _stored_map(P: Float, dtype: str, wide: str, X: Any) -> Stored:
     plain = pack(P, dtype)
     if len(P) > MAX_MAP_FEATURES:
         return plain
-    H = np.asarray((X.T @ X).todense() if sp.issparse(X) else X.T.astype(np.float64) @ X)
-    H = H.astype(np.float64, copy=False)
+    X = X.astype(np.float64)
+    H = (X.T @ X).toarray() if sp.issparse(X) else X.T @ X
     mean = float(np.trace(H)) / len(H)
     H.flat[:: len(H) + 1] += MAP_RIDGE * mean if mean > 0 else 1.0
     P = P.astype(np.float64)
@@ -156,11 +156,14 @@ class _Equations:
     product : ndarray of shape (n, L)
         ``KᵀF`` of the centred columns.
     n_rows : int
+    noise : float
+        What centring leaves of columns that do not vary.
     """
 
     scatter: Float
     product: Float
     n_rows: int
+    noise: float
 
     @classmethod
     def of(cls, expansion: KernelExpansion, X: Any, F: Float) -> _Equations:
@@ -175,8 +178,9 @@ class _Equations:
             scatter += K.T @ K
             product += K.T @ F[rows]
             total += K.sum(axis=0)
+        noise = n * float(np.finfo(np.float64).eps) * float(np.trace(scatter))
         scatter -= np.outer(total, total / N)
-        return cls(scatter, product, N)
+        return cls(scatter, product, N, noise)
 
     def solutions(self, A: Float, dtype: str) -> Iterator[Stored]:
         """Yield coefficients near A, and others for the same scores, rounded to `dtype`."""
@@ -192,7 +196,7 @@ class _Equations:
         H = self.scatter.copy()
         mean = float(np.trace(H)) / len(H)
         # a function that is constant leaves nothing to solve
-        H.flat[:: len(H) + 1] += ridge * mean if mean > 0 else 1.0
+        H.flat[:: len(H) + 1] += max(ridge * mean, self.noise) if mean > self.noise else 1.0
         return H
 
 

@@ -53,10 +53,10 @@ class Refinement(BaseEstimator):
     ----------
     rank : "auto" or int, default="auto"
         Directions of the features that the map keeps, which are the columns of the landmarks:
-        all of them up to 32 features, else 32, with "auto".
+        all of them up to 32 features, else 32, with "auto"; under a budget up to 64, by trial.
     n_epochs : int, optional
-        How often training goes through the rows; by default 40 times, less often beyond 12000
-        rows.
+        How often training goes through the rows; by default 40 times, more often below 1000 rows
+        and less often beyond 12000, but up to four times as often as that where it helps.
     batch_size : int, optional
         Rows of a step; by default 64, 256 from 5000 and 512 from 50000 rows on.
     learning_rate : float, default=0.04
@@ -73,7 +73,8 @@ class Refinement(BaseEstimator):
         Rows that are learned from, drawn uniformly; fewer if they do not fit in half of
         scikit-learn's `working_memory`.
     max_seconds : float, optional
-        About how long training may take. Results then depend on the machine.
+        About how long training may take; choosing landmarks and rounding come on top. Results
+        then depend on the machine.
 
     Notes
     -----
@@ -81,9 +82,10 @@ class Refinement(BaseEstimator):
     intercept is the logarithm of the classes' shares, or the mean of the values, and is not
     trained: far from all landmarks it is all that is left. A step costs
     O(batch_size (n r + n L + d r)). Up to 5000 rows, all candidates are trained on each of
-    five folds; with more, for a quarter of the steps on one split, and the best one in full. The
-    unrefined model, fitted without the rows that judge, stays if the learned one is not better by
-    1.5 standard errors, or by one with more rows, up to three splits being joined if need be.
+    five folds; with more, on one split, for a quarter of the steps where whole runs take many
+    seconds. The unrefined model, fitted without the rows that judge unless it has many rows for
+    each landmark, stays if the learned one is not better by 1.5 standard errors, or by one with
+    more rows, up to three splits being joined if need be.
     """
 
     rank: str | int = "auto"
@@ -115,6 +117,8 @@ class Refinement(BaseEstimator):
                     f"rank={self.rank} exceeds the {n_features} features of X. Lower it, or use "
                     "rank='auto'."
                 )
+        if not isinstance(self.search, (bool, np.bool_)):
+            raise ValueError(f"search={self.search!r} must be True or False.")
         check_count("n_epochs", self.n_epochs, optional=True)
         check_count("batch_size", self.batch_size, optional=True)
         check_count("max_rows", self.max_rows, at_least=MIN_ROWS)

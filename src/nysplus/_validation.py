@@ -17,26 +17,32 @@ from sklearn.utils.validation import validate_data
 from nysplus._blocks import RowBlocks, working_bytes
 from nysplus._budget import Budget, make_budget
 from nysplus._checks import check_count
-from nysplus._expansion import ExpansionFit, fit_expansion
+from nysplus._expansion import ExpansionFit, KernelExpansion, fit_expansion
 from nysplus._feature_map import Approximation, make_approximation
 from nysplus._metric import LearnedMetric, learn_metric, make_metric, through
 from nysplus._projection import composed, projected
 from nysplus._refine import Limit, Refined, Refinement, make_refinement, refine
 from nysplus._ridge import make_alphas
-from nysplus._sizing import choose_size, in_type, sizes_within
+from nysplus._sizing import choose_size, fitting_landmarks, in_type, sizes_within
 from nysplus._solvers import DIRECT_MATRICES, direct_bytes
 from nysplus._survey import Kind
 from nysplus._targets import Float
 from nysplus._tuning import tune_kernel
+from nysplus._verdict import Verdict
 from nysplus.kernels import Kernel
 from nysplus.landmarks import (
     GivenLandmarks,
     Landmarks,
     LandmarkSelector,
     Problem,
+    Uniform,
     make_selector,
     select_landmarks,
 )
+
+# Rows on which a rounded model is compared with the same before, and the standard errors by which
+# it must not be worse.
+CHECKED_ROWS, SPOILED = 2000, 2.0
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,9 @@ class Plan:
     def choose(self, blocks: RowBlocks, rng: np.random.RandomState) -> Chosen:
         """Fix the metric, the kernel's width and the size on the data, then choose landmarks."""
         n, selector, projection = self.n_landmarks, self.selector, None
-        if self.budget is not None:  # the number is not known yet, but about this
-            n = sizes_within(self.budget, blocks, None)[-1].n
         problem = Problem(blocks, self.kernel, self.approximation, self.alphas)
+        if self.budget is not None:  # the number is not known yet, but about this
+            n = sizes_within(self.budget, problem, Uniform(), None, rng)[-1].n
         if self.metric is not None:
             found = learn_metric(problem, selector, n, self.metric, rng)
             projection, kernel = found.projection, found.kernel
@@ -67,12 +73,13 @@ class Plan:
         else:
             kernel = self.kernel.resolve(blocks, rng)
         problem = replace(problem, blocks=projected(blocks, projection), kernel=kernel)
-        limit = None
-        if self.budget is not None:
-            sizes = sizes_within(self.budget, problem.blocks, projection)
-            size = choose_size(problem, selector, sizes, rng)
-            n, limit = size.n, Limit(self.budget, blocks.n_features, size.dtypes[0])
-        landmarks = select_landmarks(selector, problem, n, rng)
+        if self.budget is None:
+            landmarks, limit = select_landmarks(selector, problem, n, rng), None
+        else:
+            sizes = sizes_within(self.budget, problem, selector, projection, rng)
+            size = choose_size(problem, selector, sizes, blocks, projection, rng)
+            limit = Limit(self.budget, blocks.n_features, size.dtypes[0])
+            landmarks = fitting_landmarks(self.budget, problem, selector, size.n, projection, rng)
         return Chosen(problem, selector, landmarks, projection, blocks, self.refinement, limit)
 
 
@@ -131,8 +138,20 @@ class Chosen:
             found = replace(found, expansion=replace(found.expansion, projection=P))
         if self.limit is None:
             return found
-        dtype = found.dtype or self.limit.dtype
-        return replace(found, expansion=in_type(found.expansion, dtype, self.given, rounding))
+        small = in_type(found.expansion, found.dtype or self.limit.dtype, self.given, rounding)
+        if found.kept and self.projection is not None and self._spoiled(found.expansion, small):
+            # maps are judged one by one, and rounded together
+            found = Refined(fit.expansion)
+            small = in_type(fit.expansion, self.limit.dtype, self.given, rounding)
+        return replace(found, expansion=small)
+
+    def _spoiled(self, expansion: KernelExpansion, small: KernelExpansion) -> bool:
+        """Return whether rounding makes a model clearly worse on some of the rows."""
+        blocks, rng = self.given, np.random.RandomState(0)
+        rows = blocks.gather(blocks.sample(min(blocks.n_candidates, CHECKED_ROWS), rng))
+        assert rows.targets is not None
+        after, before = (rows.targets.merits(model(rows.X)) for model in (small, expansion))
+        return Verdict.of(after, before, rows.weight, SPOILED).better
 
 
 def make_plan(
@@ -163,7 +182,8 @@ def make_plan(
             f"{what} goes by the targets, and there are none. Pass y, or choose without targets: "
             "a selection such as 'uniform' or 'kmeans', gamma='scale' or a number."
         )
-    _say_what_memory_is_needed(n)
+    if budget is None:
+        _say_what_memory_is_needed(n)
     approximation = make_approximation(estimator.approximation)
     approximation.check(n)
     selector.check(n, approximation)

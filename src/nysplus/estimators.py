@@ -616,9 +616,10 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         """Return the probability of each class, or of each label in multilabel problems.
 
         ``softmax(β f)`` of the scores f, with the β that suits the leave-one-out scores of the
-        training rows best; no model is fitted for it. The class of the highest probability is the
-        one that `predict` returns. After `partial_fit` β suits the rows of the latest call, and
-        `retune` and `merge`, which see no rows, leave it as it is.
+        training rows best, or those of held-out rows after `refine`; no model is fitted for it.
+        The class of the highest probability is the one that `predict` returns. After `partial_fit`
+        β suits the rows of the latest call, and `retune` and `merge`, which see no rows, leave it
+        as it is.
 
         Parameters
         ----------
@@ -695,9 +696,9 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
         Ridge, on the scale of scikit-learn's ``Ridge``. From a sequence, or from 1e-7 to 1e3
         with "auto", the one of smallest generalized cross-validation error is taken.
     refine : bool or Refinement, default=False
-        Learn the landmarks and a linear map of the features after the fit, by gradient steps on
-        the squared error; the coefficients are then solved for. As for
-        :class:`NystroemClassifier`, the unrefined model stays where that does not help.
+        Learn the landmarks, the coefficients and a linear map of the features after the fit, by
+        gradient steps on the squared error. As for :class:`NystroemClassifier`, the unrefined model
+        stays where that does not help.
     budget : None, str or int, default=None
         As for :class:`NystroemClassifier`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
@@ -715,6 +716,8 @@ class NystroemRegressor(_KernelMachine, RegressorMixin, MultiOutputMixin, BaseEs
     intercept_ : ndarray of shape (n_outputs,)
     alpha_, gamma_ : float
     solver_ : str
+    refined_ : bool
+        Whether what `refine` has learned was kept.
     expansion_ : KernelExpansion
     model_bytes_ : int
     n_kernel_evaluations_ : int
