@@ -38,7 +38,7 @@ WORTH_WHILE = 1.3
 HONEST_RATIO = 50
 # Standard errors by which the learned model must be better. More of them where rows are few: the
 # best of all candidates has been chosen by the same rows.
-NEEDED, FEW_NEEDED = 1.0, 1.5
+NEEDED, FEW_NEEDED = 1.0, 2.5
 # Where it is uncertain, other rows are held out as well, so many times in all at most.
 MOST_SPLITS = 3
 # The model that was judged goes on with the rows that judged it for this share of the steps, at

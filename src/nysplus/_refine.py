@@ -84,7 +84,7 @@ class Refinement(BaseEstimator):
     O(batch_size (n r + n L + d r)). Up to 5000 rows, all candidates are trained on each of
     five folds; with more, on one split, for a quarter of the steps where whole runs take many
     seconds. The unrefined model, fitted without the rows that judge unless it has many rows for
-    each landmark, stays if the learned one is not better by 1.5 standard errors, or by one with
+    each landmark, stays if the learned one is not better by 2.5 standard errors, or by one with
     more rows, up to three splits being joined if need be.
     """
 
