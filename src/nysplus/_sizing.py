@@ -22,7 +22,7 @@ from nysplus.landmarks import Landmarks, LandmarkSelector, Problem, select_landm
 # Rows that judge, and rows that are fitted to: this many, or so many for each landmark.
 JUDGED_ROWS, POOL_ROWS, POOL_RATIO = 5000, 20_000, 10
 # Rows that say which coefficients make up for rounding: this many, or so many for each landmark.
-ROUNDING_ROWS, ROUNDING_RATIO = 4000, 2
+ROUNDING_ROWS, ROUNDING_RATIO = 4000, 10
 # Rows and landmarks by which it is found out how long sparse landmarks are.
 PROBED_ROWS, PROBED_LANDMARKS = 500, 20
 # Share of a number that float32 rounds, and of the scores' spread that may be lost by it.
@@ -190,7 +190,10 @@ def types_that_hold(expansion: KernelExpansion, dtypes: tuple[str, ...]) -> tupl
 
 
 def in_type(
-    expansion: KernelExpansion, dtype: str, blocks: RowBlocks, rng: np.random.RandomState
+    expansion: KernelExpansion,
+    dtype: str,
+    blocks: RowBlocks,
+    rng: np.random.RandomState,
 ) -> KernelExpansion:
     """Return the function with its numbers in a type, by some of the rows."""
     n_rows = max(ROUNDING_ROWS, ROUNDING_RATIO * expansion.landmarks.shape[0])

@@ -139,8 +139,8 @@ class Chosen:
         if self.limit is None:
             return found
         small = in_type(found.expansion, found.dtype or self.limit.dtype, self.given, rounding)
-        if found.kept and self.projection is not None and self._spoiled(found.expansion, small):
-            # maps are judged one by one, and rounded together
+        if found.kept and self._spoiled(found.expansion, small):
+            # such as a map that was judged behind the metric's, and is rounded together with it
             found = Refined(fit.expansion)
             small = in_type(fit.expansion, self.limit.dtype, self.given, rounding)
         return replace(found, expansion=small)
