@@ -195,7 +195,9 @@ def regression_section(fits: Fits) -> str:
         }
         if not errors["refined"]:
             continue
-        texts = [f"{median(e):.4f} ({extent(e, '.4f')})" if e else "–" for e in errors.values()]
+        texts = [
+            f"{median(e):.4f} ({extent(e, '.4f')}; {len(e)})" if e else "–" for e in errors.values()
+        ]
         best = min((name for name in named if errors[name]), key=lambda name: median(errors[name]))
         lines.append([SOURCES[dataset].title, *texts, best])
     if not lines:
@@ -203,7 +205,7 @@ def regression_section(fits: Fits) -> str:
     return _section(
         "Regression",
         f"`NystroemRegressor` in {setting_text(REGRESSION_SETTING)}: root mean squared error of "
-        "the test rows in standard deviations of the target, median and range over the seeds.",
+        "the test rows in standard deviations of the target, median (range; number of seeds).",
         table(("data", *named, "smallest error"), lines),
     )
 
@@ -310,7 +312,8 @@ def protocol(fits: Fits) -> str:
         "data. A seed is that of the fit, of the order of the rows and of the split, where there "
         f"is no public one. The figure's curves have {curve_seeds()}, beside the targets; the "
         "other libraries in it one. Features are scaled to [0, 1] by the range of the training "
-        "rows, images by one range in all. Training / test rows: "
+        "rows, images by one range in all. Several fits ran at a time on two cores, each with one "
+        "thread: seconds are more than on a quiet machine. Training / test rows: "
         f"{counts}.\n\n"
         "The defaults of `refine` and `budget` go back to trials that looked at test scores of "
         "Letter, USPS, MNIST, Pendigits, IJCNN and CovType, and for few or noisy rows of Magic, "

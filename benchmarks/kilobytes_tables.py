@@ -11,6 +11,7 @@ from kilobytes import (
     QUICK,
     QUICK_SETTING,
     REFINED,
+    SEEDS,
     SELECTED,
     SVC,
     TABULAR_SETTING,
@@ -268,8 +269,11 @@ def tabular_row(fits: Fits, dataset: str) -> list[str]:
     )
     trees = {name: own for name in TREES if (own := fits.of("tabular", dataset, name))}
     over_selected = gains(refined, selected)
+    title = SOURCES[dataset].title
+    if len(refined) < SEEDS:
+        title += f" ({len(refined)} of {SEEDS} seeds)"
     columns = [
-        *(SOURCES[dataset].title, percent(middle(refined)), extent(accuracies(refined))),
+        *(title, percent(middle(refined)), extent(accuracies(refined))),
         *(difference(over_selected), "–", "–", "–", spread([f.fit_seconds for f in refined])),
     ]
     failures = [] if median(over_selected) >= 0 else ["below the unrefined model"]
