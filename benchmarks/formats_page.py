@@ -86,12 +86,15 @@ def values(results: Path) -> dict[str, str]:
     """Return everything that the template leaves open."""
     rows = csv_rows.read(results / "exports.csv", Export)
     known = json.loads((results / "exports.json").read_text(encoding="utf-8"))
-    compressed = csv_rows.read(results / "compress.csv", Row)
+    compressed = [
+        row
+        for row in csv_rows.read(results / "compress.csv", Row)
+        if not row.dataset.endswith("merging")
+    ]
+    trials = len({row.repeat for row in compressed})
     return {
-        "compress_table": compress_table(
-            [row for row in compressed if not row.dataset.endswith("merging")]
-        ),
-        "compress_repeats": str(len({row.repeat for row in compressed})),
+        "compress_table": compress_table(compressed),
+        "compress_trials": f"median of {trials} trials" if trials > 1 else "one trial",
         "exports_table": "\n".join(exports_table(rows)),
         "accuracies": accuracies(rows),
         "largest_change": scientific(max(row.change or 0.0 for row in rows)),
