@@ -178,7 +178,7 @@ class _Equations:
             scatter += K.T @ K
             product += K.T @ F[rows]
             total += K.sum(axis=0)
-        noise = n * float(np.finfo(np.float64).eps) * float(np.trace(scatter))
+        noise = float(np.finfo(np.float64).eps) * float(np.trace(scatter))
         scatter -= np.outer(total, total / N)
         return cls(scatter, product, N, noise)
 

@@ -199,7 +199,8 @@ def in_type(
     n_rows = max(ROUNDING_ROWS, ROUNDING_RATIO * expansion.landmarks.shape[0])
     some: Any = blocks.gather(blocks.sample(min(n_rows, blocks.n_candidates), rng)).X
     small = stored(expansion, dtype, some)
-    if np.abs(expansion.intercept).max() * ROUNDING > LOST * expansion(some).std():
+    spread = float(expansion(some).std())
+    if not blocks.discrete and np.abs(expansion.intercept).max() * ROUNDING > LOST * spread > 0:
         warnings.warn(
             f"Values are about {np.abs(expansion.intercept).max():.3g} and differ by so much less "
             "that float32, in which a budget has its numbers computed, loses digits of the "

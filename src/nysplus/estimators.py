@@ -251,7 +251,7 @@ class _KernelMachine(CallbackSupportMixin):
         """Return the predictions of checked rows."""
         found = self._code.decode(self.expansion_(X))
         if isinstance(self._code, ValueCode):  # small numbers are computed with in float32
-            return found.astype(float_dtype(X.dtype), copy=False)
+            return found.astype(np.result_type(found, float_dtype(X.dtype)), copy=False)
         return found
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
