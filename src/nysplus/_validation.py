@@ -127,23 +127,25 @@ class Chosen:
 
     def finish(self, fit: ExpansionFit, rng: np.random.RandomState) -> Refined:
         """Return what learning makes of the model, or the model itself, as it is stored."""
-        found = Refined(fit.expansion)
+        if self.limit is None:
+            return self._refined(fit, rng)
         # drawn first: a model that learning does not change is the one without learning
         rounding = np.random.RandomState(rng.randint(2**31 - 1))
-        if self.refinement is not None:
-            start = replace(fit.expansion, projection=None)
-            problem, selector = self.problem, self.selector
-            found = refine(problem, selector, start, self.refinement, rng, self.limit)
-            P = composed(self.projection, found.expansion.projection)
-            found = replace(found, expansion=replace(found.expansion, projection=P))
-        if self.limit is None:
-            return found
+        found = self._refined(fit, rng)
         small = in_type(found.expansion, found.dtype or self.limit.dtype, self.given, rounding)
         if found.kept and self._spoiled(found.expansion, small):
             # such as a map that was judged behind the metric's, and is rounded together with it
             found = Refined(fit.expansion)
             small = in_type(fit.expansion, self.limit.dtype, self.given, rounding)
         return replace(found, expansion=small)
+
+    def _refined(self, fit: ExpansionFit, rng: np.random.RandomState) -> Refined:
+        if self.refinement is None:
+            return Refined(fit.expansion)
+        start = replace(fit.expansion, projection=None)
+        found = refine(self.problem, self.selector, start, self.refinement, rng, self.limit)
+        P = composed(self.projection, found.expansion.projection)
+        return replace(found, expansion=replace(found.expansion, projection=P))
 
     def _spoiled(self, expansion: KernelExpansion, small: KernelExpansion) -> bool:
         """Return whether rounding makes a model clearly worse on some of the rows."""
