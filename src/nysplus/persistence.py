@@ -256,7 +256,7 @@ def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
     )
     tensors = {}
     # safetensors has no types for it
-    for name, view in deserialize(content):  # type: ignore[no-untyped-call]
+    for name, view in deserialize(content):  # type: ignore[no-untyped-call]  # it has no types
         require(view["dtype"] in TYPES, f"tensor {name!r} has the type {view['dtype']}.")
         flat = np.frombuffer(view["data"], dtype=np.dtype(TYPES[view["dtype"]]).newbyteorder("<"))
         tensors[name] = flat.astype(TYPES[view["dtype"]]).reshape(view["shape"])
