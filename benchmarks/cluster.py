@@ -45,7 +45,7 @@ from peers import SEED
 from sklearn import config_context
 
 from nysplus import NystroemClassifier
-from nysplus._ridge import Moments
+from nysplus._ridge.moments import Moments
 
 WORKERS = (1, 2)
 ROWS, PARTITIONS = 1_000_000, 20

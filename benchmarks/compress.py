@@ -29,10 +29,12 @@ from measurement import RESULTS
 from sklearn.svm import SVC
 
 from nysplus import NystroemClassifier
-from nysplus._compress import compress_model
-from nysplus._from_sklearn import from_svc
-from nysplus._pruning import ROW_SMOOTHNESS, Misfit, eliminated, merged
+from nysplus._compression.compress import compress_model
+from nysplus._compression.merging import merged
+from nysplus._compression.misfit import ROW_SMOOTHNESS, Misfit
+from nysplus._compression.pruning import eliminated
 from nysplus.experiments.datasets import DATASETS, Split, load
+from nysplus.from_sklearn import from_svc
 
 NAMES = ("letter", "usps", "cod_rna")
 MERGED_NAMES = ("letter", "usps")

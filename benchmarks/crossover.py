@@ -20,10 +20,11 @@ from child_process import environment, resident_mb, restart_with_fixed_threads, 
 from objective import training_objective
 from peers import Expansion
 
-from nysplus import _iterative, _solvers
-from nysplus._blocks import Blocks
-from nysplus._feature_map import StandardMap
-from nysplus._targets import ClassTargets
+from nysplus._ridge import conjugate_gradients as _iterative
+from nysplus._ridge import solvers as _solvers
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets
 from nysplus.experiments._measure import measure
 from nysplus.experiments.datasets import Split, load
 from nysplus.kernels import RBF

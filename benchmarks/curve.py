@@ -22,8 +22,8 @@ from child_process import environment, restart_with_fixed_threads
 from measurement import RESULTS
 
 from nysplus import NystroemClassifier
-from nysplus._blocks import Blocks
-from nysplus._targets import ClassCode
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassCode
 from nysplus.curve import held_out, landmark_curve
 from nysplus.experiments.datasets import DATASETS, load
 

@@ -30,7 +30,7 @@ from measurement import RESULTS
 from selection import SMOKE, SOURCES, Problem, load_problem
 
 from nysplus import NystroemClassifier
-from nysplus._quantise import stored
+from nysplus._bytes.quantise import stored
 from nysplus.experiments.datasets import DatasetNotFound
 from nysplus.export.c_header import to_c
 from nysplus.export.json_text import to_json

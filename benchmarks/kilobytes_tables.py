@@ -23,7 +23,7 @@ from kilobytes import (
 )
 from selection import SOURCES
 
-from nysplus._budget import make_budget
+from nysplus._bytes.budget import make_budget
 
 # What is asked for beside the targets.
 SVC_FACTOR = 30

@@ -26,8 +26,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nysplus._blocks import Blocks
-from nysplus.landmarks.unsupervised import centroids
+from nysplus._rows.blocks import Blocks
+from nysplus.landmarks.clustering import centroids
 
 ROWS, FEATURES, LANDMARKS = 2000, 50, 500
 GAMMA = 1 / FEATURES

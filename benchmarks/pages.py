@@ -8,7 +8,7 @@ from pathlib import Path
 
 from measurement import RESULTS
 
-from nysplus._files import write_whole
+from nysplus._runtime.atomic_file import write_whole
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -22,11 +22,11 @@ from unittest.mock import patch
 import numpy as np
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._blocks import Blocks
-from nysplus._feature_map import StandardMap
-from nysplus._solvers import Direct, GramFirst, Iterative, _ways
-from nysplus._targets import ClassTargets, ValueTargets
-from nysplus._tasks import Task
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._ridge.problem import Task
+from nysplus._ridge.solvers import Direct, GramFirst, Iterative, _ways
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets, ValueTargets
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import reference

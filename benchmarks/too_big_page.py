@@ -34,7 +34,7 @@ from too_big_plan import (
 )
 
 from nysplus import NystroemClassifier
-from nysplus._solvers import DIRECT_MATRICES, direct_bytes
+from nysplus._ridge.solvers import DIRECT_MATRICES, direct_bytes
 
 TEMPLATE = Path(__file__).with_name("too_big.template.md")
 

@@ -10,13 +10,13 @@ from sklearn.datasets import load_digits, make_classification, make_moons
 
 import nysplus
 from nysplus import NystroemClassifier, NystroemRegressor, Refinement
-from nysplus._blocks import Blocks
-from nysplus._budget import TYPES, Budget, Size, make_budget
-from nysplus._expansion import KernelExpansion
-from nysplus._feature_map import StandardMap
-from nysplus._quantise import stored
-from nysplus._sizing import choose_size, sizes_within
-from nysplus._targets import ClassTargets
+from nysplus._bytes.budget import TYPES, Budget, Size, make_budget
+from nysplus._bytes.quantise import stored
+from nysplus._fit.size import choose_size, sizes_within
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets
+from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
 from nysplus.landmarks import Problem, Uniform
 from nysplus.persistence import load
@@ -154,7 +154,7 @@ def test_refined_models_are_better_in_the_same_bytes(digits):
 
 
 def test_a_model_that_stays_is_the_one_without_learning(digits, monkeypatch):
-    monkeypatch.setattr("nysplus._judging.FEW_NEEDED", np.inf)
+    monkeypatch.setattr("nysplus._learning.search.FEW_NEEDED", np.inf)
     X, y = digits[0][:400], digits[1][:400]
     models = [
         NystroemClassifier(budget="1kB", refine=refine, random_state=0).fit(X, y)

@@ -11,9 +11,8 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
-from nysplus._expansion import KernelExpansion
-from nysplus._quantise import stored
-from nysplus._storage import Storage, pack
+from nysplus._bytes.quantise import stored
+from nysplus.expansion import KernelExpansion, Storage, pack
 from nysplus.experiments.datasets import DatasetNotFound, load
 from nysplus.export.c_header import to_c
 from nysplus.kernels import (

@@ -18,8 +18,9 @@ import pytest
 import sklearn
 from threadpoolctl import threadpool_limits
 
-from nysplus import NystroemClassifier, NystroemRegressor, _solvers
-from nysplus._checkpoint import Checkpoint, Step
+from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus._ridge import solvers as _solvers
+from nysplus._runtime.checkpoint import Checkpoint, Step
 from nysplus.kernels import RBF, FunctionKernel
 
 N, D = 1200, 3
@@ -272,9 +273,9 @@ SLOW_FIT = """
 import sys, time
 import numpy as np, sklearn
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._sums import Largest
-from nysplus._checkpoint import Checkpoint
-from nysplus._ridge import Moments
+from nysplus._rows.accumulators import Largest
+from nysplus._runtime.checkpoint import Checkpoint
+from nysplus._ridge.path import Moments
 
 folder, pause, *cases = sys.argv[1:]
 rows = []

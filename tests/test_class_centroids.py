@@ -11,14 +11,14 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.metrics import pairwise_distances
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._blocks import Blocks
-from nysplus._expansion import fit_expansion
-from nysplus._feature_map import StandardMap
-from nysplus._targets import ClassTargets, IndicatorTargets, ValueTargets
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._ridge.fit import fit_expansion
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets, IndicatorTargets, ValueTargets
 from nysplus.kernels import RBF, Chi2, FunctionKernel, Linear
 from nysplus.landmarks import Auto, ClassCentroids, Problem
 from nysplus.landmarks import auto as auto_room
-from nysplus.landmarks.centroids import share_out
+from nysplus.landmarks.class_centroids import share_out
 
 ALPHAS = (1e-3, 1e-1, 10.0)
 

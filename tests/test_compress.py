@@ -11,20 +11,15 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from nysplus import NystroemClassifier, NystroemRegressor, load
-from nysplus._blocks import Block
-from nysplus._budget import make_budget
-from nysplus._compress import _Trial, compress_model
-from nysplus._expansion import KernelExpansion
-from nysplus._pruning import REMOVALS, Misfit, eliminated, merged, reduced, shortlist, tamed
-from nysplus.kernels import (
-    RBF,
-    FunctionKernel,
-    Laplacian,
-    Matern,
-    Polynomial,
-    Sigmoid,
-    squared_distances,
-)
+from nysplus._bytes.budget import make_budget
+from nysplus._compression.compress import _Trial, compress_model
+from nysplus._compression.merging import merged
+from nysplus._compression.misfit import Misfit
+from nysplus._compression.pruning import REMOVALS, eliminated, reduced, shortlist, tamed
+from nysplus._rows.blocks import Block
+from nysplus.expansion import KernelExpansion
+from nysplus.kernels import RBF, FunctionKernel, Laplacian, Matern, Polynomial, Sigmoid
+from nysplus.kernels.base import squared_distances
 
 
 def expansion_of(kernel, Z, rng, n_outputs=3, **more):
@@ -156,7 +151,7 @@ def test_mergers_are_tried_as_well(large, monkeypatch):
         asked.append(merge)
         return reduced(*arguments, merge=merge)
 
-    monkeypatch.setattr("nysplus._compress.reduced", noted)
+    monkeypatch.setattr("nysplus._compression.compress.reduced", noted)
     assert len(compress_model(large, 20).landmarks_) == 20
     assert asked == [True, False]
 
@@ -172,8 +167,8 @@ def test_a_shortlist_keeps_what_counts(rng, monkeypatch):
     """Where nearly all landmarks are copies, a short list has one of each."""
     Z = rng.randn(20, 3)
     many = expansion_of(RBF(0.5), np.repeat(Z, 20, axis=0), rng)
-    monkeypatch.setattr("nysplus._pruning.SHORTLIST", 30)
-    monkeypatch.setattr("nysplus._pruning.SHORTLIST_RATIO", 1)
+    monkeypatch.setattr("nysplus._compression.pruning.SHORTLIST", 30)
+    monkeypatch.setattr("nysplus._compression.pruning.SHORTLIST_RATIO", 1)
     chosen = shortlist(many, 20)
     assert len(chosen) == 30
     assert len(np.unique(chosen // 20)) == 20
@@ -456,7 +451,7 @@ def test_a_learned_model_wins_where_it_is_better(signs, larger):
 def test_what_the_model_predicts_stands_in_for_classes(signs, larger, monkeypatch):
     """Probabilities of a model that learned from predictions are no surer than the model's."""
     X, _, X_test, y_test = signs
-    monkeypatch.setattr("nysplus._compress.TAUGHT_ROWS", 100)
+    monkeypatch.setattr("nysplus._compression.compress.TAUGHT_ROWS", 100)
     learned = compress_model(larger, 20, X=X)
     assert learned.projection_ is not None
     assert learned.score(X_test, y_test) > compress_model(larger, 20).score(X_test, y_test)

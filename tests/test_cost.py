@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from nysplus import NystroemClassifier, NystroemRegressor, _cost
+from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus._fit import cost as _cost
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nysplus._blocks import Block
-from nysplus._targets import ValueTargets
+from nysplus._rows.blocks import Block
+from nysplus._rows.targets import ValueTargets
 from nysplus.kernels import RBF, Matern
 from nysplus.landmarks import descent
 

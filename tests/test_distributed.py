@@ -19,7 +19,8 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV
 
-from nysplus import Nystroem, NystroemClassifier, NystroemRegressor, _solvers
+from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
+from nysplus._ridge import solvers as _solvers
 from nysplus.kernels import RBF
 from nysplus.landmarks import SELECTORS
 
@@ -371,7 +372,7 @@ import sys
 import cloudpickle
 from distributed import Client, LocalCluster
 from nysplus import NystroemClassifier
-from nysplus._checkpoint import Checkpoint
+from nysplus._runtime.checkpoint import Checkpoint
 
 parts, checkpoint, result = sys.argv[1:]
 if __name__ == "__main__":

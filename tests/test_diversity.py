@@ -25,17 +25,14 @@ from nysplus.kernels import (
     Polynomial,
     Sigmoid,
 )
-from nysplus.landmarks.diversity import (
+from nysplus.landmarks.pickers import (
     CholeskyPicker,
     FarthestPicker,
     LargestScores,
-    draw,
     farthest_points,
-    find_pivots,
-    kernel_diagonal,
     make_picker,
-    pivoted_cholesky,
 )
+from nysplus.landmarks.pivoted_cholesky import draw, find_pivots, kernel_diagonal, pivoted_cholesky
 
 
 def named(kernel):

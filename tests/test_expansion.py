@@ -9,10 +9,12 @@ import scipy.sparse as sp
 from sklearn import config_context
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._blocks import Blocks, row_slices
-from nysplus._expansion import KernelExpansion, fit_expansion
-from nysplus._feature_map import EnsembleMap, RandomizedMap, StandardMap
-from nysplus._targets import ClassTargets, ValueTargets
+from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap
+from nysplus._ridge.fit import fit_expansion
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.slicing import row_slices
+from nysplus._rows.targets import ClassTargets, ValueTargets
+from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
 
 
@@ -91,10 +93,9 @@ def test_block_size_changes_nothing(memory, rng):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_row_slices_follow_working_memory(threads, monkeypatch):
-    monkeypatch.setattr("nysplus._blocks.thread_count", lambda: threads)
+def test_row_slices_follow_working_memory(threads):
     with config_context(working_memory=1):
-        slices = row_slices(2500, 1024)
+        slices = row_slices(2500, 1024, threads=threads)
         # every thread holds one slice, and all of them together fit
         assert max(s.stop - s.start for s in slices) * threads * 1024 <= 2**20
         assert len(slices) == {1: 4, 2: 8}[threads]  # 3 and 5 would do, but 4 share evenly
@@ -216,9 +217,9 @@ def test_a_float32_pass_that_fails_its_certificate_is_redone(rng, monkeypatch):
     X32 = rng.rand(500, 40).astype(np.float32)
     y = rng.randint(0, 3, 500)
     assert fit(X32, ClassTargets(y, 3), X32[:50], 1.0).solver == "direct-float32"
-    monkeypatch.setattr("nysplus._solvers.TOLERANCE", 0.0)
-    monkeypatch.setattr("nysplus._solvers.FINE_TOLERANCE", 0.0)
-    monkeypatch.setattr("nysplus._solvers.MAX_POLISH", 0)
+    monkeypatch.setattr("nysplus._ridge.solvers.TOLERANCE", 0.0)
+    monkeypatch.setattr("nysplus._ridge.solvers.FINE_TOLERANCE", 0.0)
+    monkeypatch.setattr("nysplus._ridge.solvers.MAX_POLISH", 0)
     got = fit(X32, ClassTargets(y, 3), X32[:50], 1.0)
     assert got.solver == "direct-float64"
     # the pass in float32, a residual that shows what is missing, the pass in float64
@@ -262,8 +263,8 @@ def test_predictions_are_those_of_the_formula(rows, dtype, rng, monkeypatch):
     scores = expansion(X)
     assert scores.dtype == dtype
     np.testing.assert_allclose(scores, expected, rtol=tolerance, atol=10 * tolerance)
-    monkeypatch.setattr("nysplus._expansion.MIN_BLOCK_ROWS", 1)
-    monkeypatch.setattr("nysplus._expansion.CACHED_VALUES", 40 * 17)
+    monkeypatch.setattr("nysplus.expansion.MIN_BLOCK_ROWS", 1)
+    monkeypatch.setattr("nysplus.expansion.CACHED_VALUES", 40 * 17)
     pieces = []
     bind = RBF.bind
 

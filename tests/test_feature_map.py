@@ -5,7 +5,7 @@ import pytest
 import reference
 from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 
-from nysplus._feature_map import EnsembleMap, RandomizedMap, StandardMap, make_approximation
+from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap, make_approximation
 from nysplus.kernels import RBF, AdditiveChi2, FunctionKernel, Linear, Polynomial, Sigmoid
 
 

@@ -22,8 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._compress import compress_model
-from nysplus._from_sklearn import _neighbours, from_svc
+from nysplus._compression.compress import compress_model
+from nysplus.from_sklearn import _neighbours, from_svc
 from nysplus.kernels import RBF, Linear, Polynomial
 
 X, CLASSES = make_classification(
@@ -217,7 +217,7 @@ def test_a_number_of_landmarks(given):
 
 def test_support_vectors_stand_in_for_rows(monkeypatch):
     svc, given = SVC().fit(X, TWO), []
-    monkeypatch.setattr("nysplus._from_sklearn.compress_model", lambda *args: given.extend(args))
+    monkeypatch.setattr("nysplus.from_sklearn.compress_model", lambda *args: given.extend(args))
     from_svc(svc, n_components=10)
     _, n_components, budget, rows, y = given
     assert (n_components, budget, y) == (10, None, None)

@@ -7,9 +7,9 @@ import pytest
 from sklearn.datasets import make_moons
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._blocks import Blocks
-from nysplus._feature_map import StandardMap
-from nysplus._targets import ClassTargets, ValueTargets
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus.kernels import RBF
 from nysplus.landmarks import CholeskyPicker, NegativeMargin, Problem, Residual
 

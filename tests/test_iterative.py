@@ -8,15 +8,15 @@ import pytest
 import reference
 from sklearn import config_context
 
-from nysplus._blocks import Blocks
-from nysplus._feature_map import EnsembleMap, FeatureMap, RandomizedMap, StandardMap
-from nysplus._iterative import (
+from nysplus._ridge.conjugate_gradients import (
     NormalEquations,
     conjugate_gradients,
     preconditioner,
     sketched_scatter,
 )
-from nysplus._targets import ClassTargets, ValueTargets
+from nysplus._ridge.feature_map import EnsembleMap, FeatureMap, RandomizedMap, StandardMap
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus.kernels import RBF, Linear
 
 # A few kB of temporaries: the rows of these tests come in many blocks.
@@ -194,7 +194,9 @@ def test_the_sketch_depends_on_the_seed_alone(rng, monkeypatch):
     dense = problem(rng)
     sketches = []
     for threads in (1, 2):
-        monkeypatch.setattr("nysplus._threads.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "nysplus._runtime.threads.thread_count", lambda threads=threads: threads
+        )
         with config_context(working_memory=SMALL):
             sketches.append(dense.equations().sketch(np.random.RandomState(3)))
     np.testing.assert_array_equal(*sketches)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern as GaussianProcessMatern
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from nysplus._blocks import Blocks
+from nysplus._rows.blocks import Blocks
 from nysplus.kernels import (
     KERNELS,
     RBF,
@@ -263,7 +263,7 @@ def test_bound_rbf_leaves_rows_and_landmarks_alone(rng):
 @pytest.mark.parametrize("values", [1, 10, 64, 2**18])
 def test_pieces_of_a_block_change_nothing(values, rng, monkeypatch):
     X, Z = rng.rand(33, 4), rng.rand(5, 4)
-    monkeypatch.setattr("nysplus.kernels.CACHED_VALUES", values)
+    monkeypatch.setattr("nysplus.kernels.base.CACHED_VALUES", values)
     expected = reference.matrix(reference.rbf, X, Z, gamma=0.7)
     np.testing.assert_allclose(RBF(0.7).bind(Z)(X), expected, rtol=1e-12)
 
@@ -272,6 +272,6 @@ def test_pieces_of_a_block_change_nothing(values, rng, monkeypatch):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
 def test_gamma_scale_does_not_depend_on_the_parts(parts, container, rng, monkeypatch):
     X = rng.rand(60, 4) * (rng.rand(60, 4) > 0.4) + (1e4 if container is np.asarray else 0)
-    monkeypatch.setattr("nysplus._blocks.VARIANCE_CELLS", 4 * (60 // parts - 1))
+    monkeypatch.setattr("nysplus._rows.blocks.VARIANCE_CELLS", 4 * (60 // parts - 1))
     kernel = RBF("scale").resolve(Blocks(container(X)), rng)
     assert kernel.gamma == pytest.approx(1 / (4 * X.var()), rel=1e-9)

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 
-from nysplus._blocks import Blocks
-from nysplus._expansion import fit_expansion
-from nysplus._feature_map import StandardMap
-from nysplus._sums import Largest
-from nysplus._targets import ClassTargets, IndicatorTargets
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._ridge.fit import fit_expansion
+from nysplus._rows.accumulators import Largest
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets, IndicatorTargets
 from nysplus.kernels import RBF
 from nysplus.landmarks import (
     SELECTORS,

@@ -10,11 +10,13 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 
-from nysplus import _metric
-from nysplus._blocks import Blocks
-from nysplus._expansion import KernelExpansion, fit_expansion
-from nysplus._feature_map import StandardMap
-from nysplus._metric import (
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._ridge.fit import fit_expansion
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.projected import project, projected
+from nysplus._rows.targets import ClassTargets, ValueTargets
+from nysplus._tuning import metric as _metric
+from nysplus._tuning.metric import (
     LearnedMetric,
     Metric,
     gradient_outer_product,
@@ -23,9 +25,8 @@ from nysplus._metric import (
     metric_of,
     through,
 )
-from nysplus._projection import project, projected
-from nysplus._targets import ClassTargets, ValueTargets
-from nysplus._tuning import tune_kernel
+from nysplus._tuning.width import tune_kernel
+from nysplus.expansion import KernelExpansion
 from nysplus.kernels import KERNELS, RBF, FunctionKernel, Laplacian, Matern
 from nysplus.landmarks import GivenLandmarks, KMeans, Problem, Uniform
 
@@ -114,7 +115,7 @@ def test_blocks_threads_and_sparse_rows_change_nothing(projection, diagonal_only
     np.testing.assert_allclose(
         gradient_outer_product(expansion, sparse, None, diagonal_only), whole, rtol=1e-10
     )
-    monkeypatch.setattr("nysplus._threads.thread_count", lambda: 2)
+    monkeypatch.setattr("nysplus._runtime.threads.thread_count", lambda: 2)
     with config_context(working_memory=0.01):
         cut = gradient_outer_product(expansion, X, None, diagonal_only)
     np.testing.assert_allclose(cut, whole, rtol=1e-10)

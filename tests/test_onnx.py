@@ -12,10 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nysplus import EnsembleMap, Nystroem, NystroemClassifier, NystroemRegressor
-from nysplus._expansion import KernelExpansion
-from nysplus._quantise import stored
-from nysplus._storage import Storage, pack
-from nysplus._targets import ClassCode
+from nysplus._bytes.quantise import stored
+from nysplus._rows.targets import ClassCode
+from nysplus.expansion import KernelExpansion, Storage, pack
 from nysplus.experiments.datasets import DatasetNotFound, load
 from nysplus.export.onnx_graph import register_converters, to_onnx
 from nysplus.kernels import (

@@ -20,9 +20,10 @@ import sklearn
 from sklearn.datasets import dump_svmlight_file
 from threadpoolctl import threadpool_limits
 
-from nysplus import Nystroem, NystroemClassifier, NystroemRegressor, _streams
-from nysplus._sources import open_source
-from nysplus._streams import read
+from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
+from nysplus._rows import on_disk as _streams
+from nysplus._rows.on_disk import read
+from nysplus._rows.readers import open_source
 from nysplus.kernels import RBF
 from nysplus.landmarks import SELECTORS, NegativeMargin
 

@@ -24,10 +24,9 @@ from nysplus import (
     NystroemRegressor,
     RandomizedMap,
     StandardMap,
-    persistence,
 )
-from nysplus._quantise import stored
-from nysplus._storage import STORED_TYPES
+from nysplus._bytes.quantise import stored
+from nysplus.expansion import STORED_TYPES
 from nysplus.export import to_json
 from nysplus.kernels import KERNELS, RBF, FunctionKernel, Matern, Polynomial
 from nysplus.landmarks import (
@@ -38,6 +37,7 @@ from nysplus.landmarks import (
     RPCholesky,
 )
 from nysplus.persistence import FORMAT, load, save
+from nysplus.persistence import container as persistence
 
 
 def _rows(seed=0, n=120, d=4):

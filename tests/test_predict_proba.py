@@ -10,9 +10,9 @@ from sklearn.datasets import load_digits, make_classification, make_moons
 from sklearn.metrics import log_loss
 
 from nysplus import LearnedMetric, NystroemClassifier, NystroemRegressor
-from nysplus import _solvers as solvers
-from nysplus._solvers import Direct, GramFirst, Iterative
-from nysplus._tasks import LeftOut
+from nysplus._ridge import solvers as solvers
+from nysplus._ridge.leave_one_out import LeftOut
+from nysplus._ridge.solvers import Direct, GramFirst, Iterative
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from nysplus._probability import SLOPES, Scaling, fit_scaling, loss_derivative
-from nysplus._targets import ClassCode, ClassTargets, IndicatorTargets, LabelCode
+from nysplus._ridge.probability import SLOPES, Scaling, fit_scaling, loss_derivative
+from nysplus._rows.targets import ClassCode, ClassTargets, IndicatorTargets, LabelCode
 
 
 def draw(P, rng):

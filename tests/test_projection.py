@@ -10,15 +10,17 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 
-from nysplus import NystroemClassifier, _streams
-from nysplus._blocks import Blocks
-from nysplus._checkpoint import Checkpoint, FileJournal, Journal
-from nysplus._expansion import KernelExpansion, fit_expansion
-from nysplus._feature_map import StandardMap
-from nysplus._intake import Wanted, take_in
-from nysplus._progress import Progress
-from nysplus._projection import ProjectedBlocks, project, projected
-from nysplus._targets import ClassTargets
+from nysplus import NystroemClassifier
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._ridge.fit import fit_expansion
+from nysplus._rows import on_disk as _streams
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.opening import Wanted, take_in
+from nysplus._rows.projected import ProjectedBlocks, project, projected
+from nysplus._rows.targets import ClassTargets
+from nysplus._runtime.checkpoint import Checkpoint, FileJournal, Journal
+from nysplus._runtime.progress import Progress
+from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
 from nysplus.landmarks import SELECTORS, Problem, make_selector, select_landmarks
 

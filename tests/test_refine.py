@@ -12,17 +12,19 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 
-from nysplus._blocks import Block, Blocks
-from nysplus._expansion import KernelExpansion, fit_expansion
-from nysplus._feature_map import StandardMap
-from nysplus._gradients import Gradient, Parameters, Softmax, Squared, loss_of
-from nysplus._judging import Clock, Trial
-from nysplus._learner import Learner
-from nysplus._progress import Progress
-from nysplus._refine import Refinement, make_refinement, refine
-from nysplus._targets import ClassTargets, IndicatorTargets, ValueTargets
-from nysplus._training import Recipe, TrainingRows, train
-from nysplus._verdict import Verdict
+from nysplus._holdout import Verdict
+from nysplus._learning.gradients import Gradient, Parameters
+from nysplus._learning.losses import Softmax, Squared, loss_of
+from nysplus._learning.refine import Refinement, make_refinement, refine
+from nysplus._learning.search import Clock, Trial
+from nysplus._learning.setup import Learner
+from nysplus._learning.training import Recipe, TrainingRows, train
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._ridge.fit import fit_expansion
+from nysplus._rows.blocks import Block, Blocks
+from nysplus._rows.targets import ClassTargets, IndicatorTargets, ValueTargets
+from nysplus._runtime.progress import Progress
+from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF, Laplacian, Matern
 from nysplus.landmarks import ClassCentroids, GivenLandmarks, Problem, Uniform
 
@@ -411,7 +413,7 @@ def test_noise_makes_no_model_worse(seed):
 
 @pytest.mark.parametrize("few_rows", [5000, 100])
 def test_a_model_that_has_not_learned_is_not_kept(few_rows, digits, monkeypatch):
-    monkeypatch.setattr("nysplus._judging.FEW_ROWS", few_rows)
+    monkeypatch.setattr("nysplus._learning.search.FEW_ROWS", few_rows)
     X, y = digits
     start, refined = _refined(_problem(X[:400], ClassTargets(y[:400], 10)), 20, SHORT)
     assert refined.verdict.errors < -2.0
@@ -421,10 +423,10 @@ def test_a_model_that_has_not_learned_is_not_kept(few_rows, digits, monkeypatch)
 
 
 def test_the_better_model_of_many_rows_goes_on_with_all_of_them(monkeypatch):
-    monkeypatch.setattr("nysplus._judging.FEW_ROWS", 500)
-    monkeypatch.setattr("nysplus._judging.TRIED_ROWS", 500)
-    monkeypatch.setattr("nysplus._judging.TRIED_COST", 0.0)
-    monkeypatch.setattr("nysplus._judging.HONEST_RATIO", 10)
+    monkeypatch.setattr("nysplus._learning.search.FEW_ROWS", 500)
+    monkeypatch.setattr("nysplus._learning.search.TRIED_ROWS", 500)
+    monkeypatch.setattr("nysplus._learning.search.TRIED_COST", 0.0)
+    monkeypatch.setattr("nysplus._learning.search.HONEST_RATIO", 10)
     lines = []
     problem = _problem(*_waves(1500, n_classes=2), Progress(_Listener(lines)))
     start, refined = _refined(problem, 20, Refinement())
@@ -439,8 +441,8 @@ def test_the_better_model_of_many_rows_goes_on_with_all_of_them(monkeypatch):
 
 
 def test_where_it_is_uncertain_more_rows_are_held_out(monkeypatch):
-    monkeypatch.setattr("nysplus._judging.FEW_ROWS", 100)
-    monkeypatch.setattr("nysplus._verdict.UNCERTAIN", (-np.inf, np.inf))
+    monkeypatch.setattr("nysplus._learning.search.FEW_ROWS", 100)
+    monkeypatch.setattr("nysplus._holdout.UNCERTAIN", (-np.inf, np.inf))
     refined = _refined(_problem(*_waves(300)), 15, SHORT)[1]
     assert refined.verdict.n_rows == 180  # three fifths
 
@@ -461,7 +463,7 @@ def test_equal_seeds_give_equal_models(moons, monkeypatch):
     X, codes = moons
     problem = _problem(X, ClassTargets(codes, 2))
     first, second = (_refined(problem, 10, seed=3)[1] for _ in range(2))
-    monkeypatch.setattr("nysplus._threads.thread_count", lambda: 2)
+    monkeypatch.setattr("nysplus._runtime.threads.thread_count", lambda: 2)
     third = _refined(problem, 10, seed=3)[1]
     for other in (second, third):
         assert other.merits == first.merits

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 
 import nysplus
 from nysplus import NystroemClassifier, Refinement
-from nysplus._projection import composed
+from nysplus._rows.projected import composed
 
 QUICK = Refinement(n_epochs=30, widths=(0.15,))
 

@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 import reference
 
-from nysplus._ridge import (
-    AUTO_ALPHAS,
-    Moments,
-    RidgePath,
-    largest_within_noise,
-    make_alphas,
-    smallest_eigenvalue,
-)
+from nysplus._fit.plan import AUTO_ALPHAS, make_alphas
+from nysplus._ridge.moments import Moments
+from nysplus._ridge.path import RidgePath, largest_within_noise, smallest_eigenvalue
 
 
 def moments_of(features, Y, weight):

@@ -8,14 +8,14 @@ import reference
 from sklearn import config_context
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus import _solvers as solvers
-from nysplus import _tasks as tasks
-from nysplus._blocks import Blocks
-from nysplus._expansion import fit_expansion
-from nysplus._feature_map import EnsembleMap, StandardMap
-from nysplus._solvers import Direct, GramFirst, Iterative, solve_ridge
-from nysplus._targets import ClassTargets, IndicatorTargets, ValueTargets
-from nysplus._tasks import Task
+from nysplus._ridge import problem as tasks
+from nysplus._ridge import solvers as solvers
+from nysplus._ridge.feature_map import EnsembleMap, StandardMap
+from nysplus._ridge.fit import fit_expansion
+from nysplus._ridge.problem import Task
+from nysplus._ridge.solvers import Direct, GramFirst, Iterative, solve_ridge
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets, IndicatorTargets, ValueTargets
 from nysplus.kernels import RBF, FunctionKernel, make_kernel
 
 WAYS = [

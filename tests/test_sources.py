@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from nysplus._sources import (
+from nysplus._rows.readers import (
     BlockRows,
     Chunk,
     LibsvmRows,
@@ -209,7 +209,7 @@ def test_what_was_written_to_a_map_is_read(tmp_path, data, mode):
 MEASURED = """
 import sys
 import numpy as np
-from nysplus._sources import MemmapRows
+from nysplus._rows.readers import MemmapRows
 
 def resident():
     with open("/proc/self/status") as status:
@@ -683,7 +683,7 @@ def test_without_pyarrow(tmp_path):
     path.write_text("a,y\n1,2\n")
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from nysplus._sources import open_source\n"
+        "from nysplus._rows.readers import open_source\n"
         f"open_source({str(path)!r}, 'y')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -728,7 +728,7 @@ class TestLibsvm:
 
     def test_many_portions(self, tmp_path, sparse, monkeypatch):
         """Whether 0 occurs is a question to all of the file."""
-        monkeypatch.setattr("nysplus._sources.libsvm.READ_BYTES", 100)
+        monkeypatch.setattr("nysplus._rows.readers.libsvm.READ_BYTES", 100)
         X, y = sparse
         dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=True)
         _assert_rows(open_source(tmp_path / "rows.svm"), X.toarray(), y)
@@ -771,7 +771,7 @@ class TestLibsvm:
         ],
     )
     def test_bad_line(self, tmp_path, line, reason, monkeypatch):
-        monkeypatch.setattr("nysplus._sources.libsvm.READ_BYTES", 64)
+        monkeypatch.setattr("nysplus._rows.readers.libsvm.READ_BYTES", 64)
         path = tmp_path / "rows.svm"
         path.write_text("# head\n" + "1 1:1 2:3\n" * 50 + line + "\n" + "1 1:1\n" * 9)
         message = rf"Row 50 of rows.svm \(counted from 0\) cannot be read: .*{reason}.*{line}"

@@ -10,9 +10,8 @@ import scipy.sparse as sp
 from sklearn.model_selection import train_test_split
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._expansion import KernelExpansion
-from nysplus._quantise import stored
-from nysplus._storage import STORED_TYPES, Storage, pack
+from nysplus._bytes.quantise import stored
+from nysplus.expansion import STORED_TYPES, KernelExpansion, Storage, pack
 from nysplus.kernels import RBF
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "int8": 1}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nysplus._sums import Largest, Spread
-from nysplus._survey import Piece, Survey
-from nysplus._targets import ClassCode, LabelCode, ValueCode
+from nysplus._rows.accumulators import Largest, Spread
+from nysplus._rows.survey import Piece, Survey
+from nysplus._rows.targets import ClassCode, LabelCode, ValueCode
 
 N, D = 97, 4
 

@@ -15,8 +15,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from nysplus import NystroemClassifier
-from nysplus._blocks import Blocks, row_slices
-from nysplus._threads import in_threads, thread_count
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.slicing import row_slices
+from nysplus._runtime.threads import in_threads, thread_count
 
 
 @pytest.fixture
@@ -35,8 +36,8 @@ def blas_threads():
 def cut_into_blocks(monkeypatch, rows):
     """Make small data come in several blocks, whatever the number of threads."""
     monkeypatch.setattr(row_slices, "__defaults__", (rows, 0, None))
-    monkeypatch.setattr("nysplus._expansion.MIN_BLOCK_ROWS", rows)
-    monkeypatch.setattr("nysplus._expansion.CACHED_VALUES", 1)
+    monkeypatch.setattr("nysplus.expansion.MIN_BLOCK_ROWS", rows)
+    monkeypatch.setattr("nysplus.expansion.CACHED_VALUES", 1)
 
 
 # ---- order and results -------------------------------------------------------------------------
@@ -90,7 +91,9 @@ def test_the_number_of_threads_changes_no_bit(alpha, dtype, monkeypatch):
     with threadpool_limits(1, user_api="blas"):
         for number in (1, 2, 3):
             workers[number] = []
-            monkeypatch.setattr("nysplus._threads.thread_count", lambda number=number: number)
+            monkeypatch.setattr(
+                "nysplus._runtime.threads.thread_count", lambda number=number: number
+            )
             model = NystroemClassifier(40, gamma=20.0, alpha=alpha, random_state=0).fit(X, y)
             models[number] = model, model.decision_function(X)
     assert [len(pools) > 50 for pools in workers.values()] == [False, True, True]

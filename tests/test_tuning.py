@@ -9,11 +9,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
-from nysplus import _tuning as tuning
-from nysplus._blocks import Blocks
-from nysplus._feature_map import StandardMap
-from nysplus._ridge import AUTO_ALPHAS
-from nysplus._targets import ClassTargets, ValueTargets
+from nysplus._fit.plan import AUTO_ALPHAS
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets, ValueTargets
+from nysplus._tuning import width as tuning
 from nysplus.kernels import RBF, Laplacian, Linear, Polynomial
 from nysplus.landmarks import Auto, GivenLandmarks, KMeans, NegativeMargin, Uniform
 

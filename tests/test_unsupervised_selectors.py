@@ -10,9 +10,10 @@ from scipy.stats import chi2
 from sklearn import config_context
 from sklearn.base import clone
 
-from nysplus import NystroemClassifier, NystroemRegressor, _streams
-from nysplus._blocks import Blocks
-from nysplus._feature_map import StandardMap
+from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._rows import on_disk as _streams
+from nysplus._rows.blocks import Blocks
 from nysplus.kernels import RBF, FunctionKernel, Linear, Polynomial, Sigmoid
 from nysplus.landmarks import Problem, select_landmarks
 from nysplus.landmarks.unsupervised import LeverageScores, RPCholesky, Uniform, leverage_scores

@@ -1,12 +1,12 @@
 """Kernel-machine accuracy in kilobytes, on a laptop, behind the scikit-learn API."""
 
-from nysplus._checkpoint import Checkpoint
-from nysplus._feature_map import EnsembleMap, RandomizedMap, StandardMap
-from nysplus._from_sklearn import from_svc
-from nysplus._metric import LearnedMetric
-from nysplus._refine import Refinement
+from nysplus._learning.refine import Refinement
+from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap
+from nysplus._runtime.checkpoint import Checkpoint
+from nysplus._tuning.metric import LearnedMetric
 from nysplus.curve import LandmarkCurve, landmark_curve
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
+from nysplus.from_sklearn import from_svc
 from nysplus.persistence import load
 from nysplus.plots import LandmarkCurveDisplay
 from nysplus.transformer import Nystroem

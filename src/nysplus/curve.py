@@ -14,18 +14,19 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from nysplus._blocks import Block, Blocks
-from nysplus._checkpoint import Journal
-from nysplus._checks import check_count
-from nysplus._expansion import KernelExpansion
-from nysplus._feature_map import StandardMap
-from nysplus._intake import Intake, is_elsewhere, take_in
-from nysplus._nested import NestedFit, NestedSums
-from nysplus._progress import Progress
-from nysplus._targets import ClassTargets, DiscreteTargets, Float
-from nysplus._tasks import Task
-from nysplus._validation import Plan
+from nysplus._fit.plan import Plan
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._ridge.nested import NestedFit, NestedSums
+from nysplus._ridge.problem import Task
+from nysplus._rows.blocks import Block, Blocks
+from nysplus._rows.opening import Intake, is_elsewhere, take_in
+from nysplus._rows.targets import ClassTargets, DiscreteTargets
+from nysplus._runtime.checkpoint import Journal
+from nysplus._runtime.progress import Progress
+from nysplus._typing import Float
+from nysplus._validation import check_count
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
+from nysplus.expansion import KernelExpansion
 from nysplus.landmarks import GivenLandmarks
 
 # Of the default sizes. Between neighbours accuracy seldom changes by more than a few points.

@@ -14,21 +14,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._blocks import RowBlocks, float_dtype
-from nysplus._checkpoint import FileJournal, Journal
-from nysplus._checks import check_count
-from nysplus._compress import compress_model
-from nysplus._cost import Cost, estimate, invented_rows
-from nysplus._expansion import KernelExpansion, evaluate
-from nysplus._incremental import RunningFit
-from nysplus._intake import Intake, Wanted, identity, is_elsewhere, predicted, take_in
-from nysplus._probability import Scaling, fit_scaling
-from nysplus._progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
-from nysplus._ridge import make_alphas
-from nysplus._survey import Kind
-from nysplus._targets import ClassCode, Code, Float, ValueCode
-from nysplus._tasks import LeftOut
-from nysplus._validation import Plan, make_plan
+from nysplus._compression.compress import compress_model
+from nysplus._fit.cost import Cost, estimate, invented_rows
+from nysplus._fit.plan import Plan, make_alphas, make_plan
+from nysplus._fit.score import evaluate
+from nysplus._ridge.leave_one_out import LeftOut
+from nysplus._ridge.probability import Scaling, fit_scaling
+from nysplus._ridge.running import RunningFit
+from nysplus._rows.applying import predicted
+from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.opening import Intake, Wanted, is_elsewhere, take_in
+from nysplus._rows.slicing import float_dtype
+from nysplus._rows.targets import ClassCode, Code, ValueCode
+from nysplus._runtime.checkpoint import FileJournal, Journal, identity
+from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
+from nysplus._typing import Float, Kind
+from nysplus._validation import check_count
+from nysplus.expansion import KernelExpansion
 from nysplus.kernels import make_kernel
 from nysplus.persistence import loadable, save
 

@@ -9,14 +9,15 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._blocks import float_dtype, row_slices
-from nysplus._checkpoint import Journal
-from nysplus._feature_map import FeatureMap
-from nysplus._intake import Wanted, predicted, take_in
-from nysplus._progress import CallbackSupportMixin, progress_of, with_callbacks
-from nysplus._targets import Float
-from nysplus._threads import in_threads
-from nysplus._validation import make_plan
+from nysplus._fit.plan import make_plan
+from nysplus._ridge.feature_map import FeatureMap
+from nysplus._rows.applying import predicted
+from nysplus._rows.opening import Wanted, take_in
+from nysplus._rows.slicing import float_dtype, row_slices
+from nysplus._runtime.checkpoint import Journal
+from nysplus._runtime.progress import CallbackSupportMixin, progress_of, with_callbacks
+from nysplus._runtime.threads import in_threads
+from nysplus._typing import Float
 from nysplus.kernels import make_kernel
 from nysplus.landmarks import make_selector
 

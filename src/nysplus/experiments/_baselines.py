@@ -12,10 +12,12 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.svm import SVC
 
-from nysplus._blocks import Block, row_slices
-from nysplus._expansion import KernelExpansion
-from nysplus._ridge import Moments, RidgePath
-from nysplus._targets import Float
+from nysplus._ridge.moments import Moments
+from nysplus._ridge.path import RidgePath
+from nysplus._rows.blocks import Block
+from nysplus._rows.slicing import row_slices
+from nysplus._typing import Float
+from nysplus.expansion import KernelExpansion
 from nysplus.experiments._measure import measure
 from nysplus.experiments._trial import ALPHA, Codes, Fitted, Trial, codes_of, on_landmarks
 from nysplus.kernels import RBF

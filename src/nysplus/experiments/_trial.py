@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._blocks import Blocks
-from nysplus._expansion import ExpansionFit, KernelExpansion
-from nysplus._feature_map import Approximation
-from nysplus._targets import ClassTargets, Float
+from nysplus._ridge.feature_map import Approximation
+from nysplus._ridge.fit import ExpansionFit
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets
+from nysplus._typing import Float
+from nysplus.expansion import KernelExpansion
 from nysplus.experiments.datasets import Split
 from nysplus.kernels import RBF
 from nysplus.landmarks import Problem

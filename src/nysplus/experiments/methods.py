@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from nysplus._expansion import ExpansionFit, fit_expansion
-from nysplus._feature_map import Approximation, EnsembleMap, RandomizedMap, StandardMap
+from nysplus._ridge.feature_map import Approximation, EnsembleMap, RandomizedMap, StandardMap
+from nysplus._ridge.fit import ExpansionFit, fit_expansion
 from nysplus.experiments._baselines import FULL_ROWS, fit_fourier, fit_kernel_ridge, fit_kernel_svm
 from nysplus.experiments._measure import largest_peak, measure
 from nysplus.experiments._trial import ALPHA, Fitted, Stage, Trial, on_landmarks, seed_of

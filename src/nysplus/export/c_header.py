@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._files import write_whole
-from nysplus._storage import Storage, Stored, pack
-from nysplus.export._contents import Contents, contents_of
+from nysplus._runtime.atomic_file import write_whole
+from nysplus.expansion import Storage, Stored, pack
+from nysplus.export.contents import Contents, contents_of
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,

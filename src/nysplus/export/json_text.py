@@ -36,9 +36,9 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from nysplus._expansion import KernelExpansion
-from nysplus._files import write_whole
-from nysplus._targets import ClassCode, Code, LabelCode
+from nysplus._rows.targets import ClassCode, Code, LabelCode
+from nysplus._runtime.atomic_file import write_whole
+from nysplus.expansion import KernelExpansion
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,

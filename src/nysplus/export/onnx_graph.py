@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._expansion import KernelExpansion
-from nysplus._storage import Stored
-from nysplus._targets import Float
+from nysplus._typing import Float
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
-from nysplus.export._contents import Contents, contents, contents_of
+from nysplus.expansion import KernelExpansion, Stored
+from nysplus.export.contents import Contents, contents, contents_of
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,

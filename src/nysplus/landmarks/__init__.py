@@ -14,8 +14,8 @@ from nysplus.landmarks.base import (
     Problem,
     select_landmarks,
 )
-from nysplus.landmarks.centroids import ClassCentroids
-from nysplus.landmarks.diversity import CholeskyPicker, FarthestPicker, Picker
+from nysplus.landmarks.class_centroids import ClassCentroids
+from nysplus.landmarks.pickers import CholeskyPicker, FarthestPicker, Picker
 from nysplus.landmarks.supervised import (
     NegativeMargin,
     Residual,

@@ -8,11 +8,12 @@ from typing import ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from nysplus._expansion import fit_expansion
+from nysplus._ridge.fit import fit_expansion
 from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
-from nysplus.landmarks.centroids import ClassCentroids, Pool
+from nysplus.landmarks.class_centroids import ClassCentroids, Pool
+from nysplus.landmarks.clustering import centroids
 from nysplus.landmarks.descent import moved
-from nysplus.landmarks.unsupervised import Uniform, centroids
+from nysplus.landmarks.unsupervised import Uniform
 
 # Below so many landmarks, or so many for a class, the ways to make them differ, and fitting a
 # model with each takes milliseconds.

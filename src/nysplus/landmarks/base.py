@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from nysplus._blocks import RowBlocks
-from nysplus._feature_map import Approximation
+from nysplus._ridge.feature_map import Approximation
+from nysplus._rows.blocks import RowBlocks
 from nysplus.kernels import Kernel
 
 

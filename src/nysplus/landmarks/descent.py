@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nysplus._blocks import Block
-from nysplus._ridge import Moments, cholesky
-from nysplus._targets import Float
+from nysplus._ridge.moments import Moments
+from nysplus._ridge.path import cholesky
+from nysplus._rows.blocks import Block
+from nysplus._typing import Float
 from nysplus.kernels import Kernel
 
 # Rows of a batch: this many, or this many for each landmark.

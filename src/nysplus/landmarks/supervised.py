@@ -16,15 +16,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.neighbors import NearestNeighbors
 
-from nysplus._blocks import Block
-from nysplus._checks import check_count
-from nysplus._expansion import ExpansionFit, fit_expansion
-from nysplus._feature_map import Approximation, make_approximation
-from nysplus._sums import Largest
-from nysplus._targets import Float
+from nysplus._ridge.feature_map import Approximation, make_approximation
+from nysplus._ridge.fit import ExpansionFit, fit_expansion
+from nysplus._rows.accumulators import Largest
+from nysplus._rows.blocks import Block
+from nysplus._typing import Float
+from nysplus._validation import check_count
 from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem, rows_as_landmarks
-from nysplus.landmarks.diversity import make_picker
-from nysplus.landmarks.unsupervised import KMeans, centroids
+from nysplus.landmarks.clustering import centroids
+from nysplus.landmarks.pickers import make_picker
+from nysplus.landmarks.unsupervised import KMeans
 
 # Rows that a quantile of the scores is taken from.
 BOUND_ROWS = 10_000

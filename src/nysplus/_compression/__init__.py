@@ -1,0 +1,1 @@
+"""A smaller model from a fitted one."""

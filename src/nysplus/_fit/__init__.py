@@ -1,0 +1,1 @@
+"""From an estimator's parameters and rows to a fitted model."""

@@ -1,0 +1,159 @@
+"""What the estimators check before any work starts; the engine trusts its input."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from nysplus._bytes.budget import Budget, Limit, make_budget
+from nysplus._fit.pipeline import Chosen
+from nysplus._fit.size import choose_size, fitting_landmarks, sizes_within
+from nysplus._learning.refine import Refinement, make_refinement
+from nysplus._ridge.feature_map import Approximation, make_approximation
+from nysplus._ridge.solvers import DIRECT_MATRICES, direct_bytes
+from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.projected import projected
+from nysplus._runtime.memory import working_bytes
+from nysplus._tuning.metric import LearnedMetric, learn_metric, make_metric, through
+from nysplus._tuning.width import tune_kernel
+from nysplus._typing import Kind
+from nysplus._validation import check_count
+from nysplus.kernels import Kernel
+from nysplus.landmarks import (
+    GivenLandmarks,
+    LandmarkSelector,
+    Problem,
+    Uniform,
+    make_selector,
+    select_landmarks,
+)
+
+# Decades from "hardly any" to "hardly anything left": wide enough for noisy labels.
+AUTO_ALPHAS = tuple(10.0**power for power in range(-7, 4))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An estimator's parameters, checked and turned into the objects that they name."""
+
+    n_landmarks: int
+    kernel: Kernel
+    selector: LandmarkSelector
+    approximation: Approximation
+    alphas: tuple[float, ...]
+    metric: LearnedMetric | None = None
+    refinement: Refinement | None = None
+    budget: Budget | None = None
+
+    def choose(self, blocks: RowBlocks, rng: np.random.RandomState) -> Chosen:
+        """Fix the metric, the kernel's width and the size on the data, then choose landmarks."""
+        n, selector, projection = self.n_landmarks, self.selector, None
+        problem = Problem(blocks, self.kernel, self.approximation, self.alphas)
+        if self.budget is not None:  # the number is not known yet, but about this
+            n = sizes_within(self.budget, problem, Uniform(), None, rng)[-1].n
+        if self.metric is not None:
+            found = learn_metric(problem, selector, n, self.metric, rng)
+            projection, kernel = found.projection, found.kernel
+            selector = through(selector, projection)
+        elif self.kernel.is_tuned:
+            kernel = tune_kernel(problem, selector, n, rng)
+        else:
+            kernel = self.kernel.resolve(blocks, rng)
+        problem = replace(problem, blocks=projected(blocks, projection), kernel=kernel)
+        if self.budget is None:
+            landmarks, limit = select_landmarks(selector, problem, n, rng), None
+        else:
+            sizes = sizes_within(self.budget, problem, selector, projection, rng)
+            size = choose_size(problem, selector, sizes, blocks, projection, rng)
+            limit = Limit(self.budget, blocks.n_features, size.dtypes[0])
+            landmarks = fitting_landmarks(self.budget, problem, selector, size.n, projection, rng)
+        return Chosen(problem, selector, landmarks, projection, blocks, self.refinement, limit)
+
+
+def make_plan(
+    estimator: Any, kernel: Kernel, n_features: int, dtype: np.dtype[Any], kind: Kind | None
+) -> Plan:
+    """Check the parameters that all estimators share, against each other and against the rows."""
+    check_count("n_components", estimator.n_components)
+    budget = make_budget(getattr(estimator, "budget", None))  # the transformer has none
+    selector = make_selector(estimator.selection)
+    n = int(estimator.n_components)
+    if isinstance(selector, GivenLandmarks):
+        if budget is not None:
+            raise ValueError(
+                "budget chooses the number of landmarks, and selection is an array of them. Pass "
+                "one of the two."
+            )
+        selector = GivenLandmarks(_check_landmarks(selector.points, n_features, dtype))
+        n = selector.points.shape[0]
+    if selector.targets == "classes" and kind != "classes":
+        raise ValueError(
+            f"{type(selector).__name__} chooses landmarks by class labels, and there are none. "
+            "Pass y with classes, or a selection that needs no labels such as 'uniform' or "
+            "'kmeans'."
+        )
+    if kind is None and (selector.targets == "needed" or kernel.is_tuned):
+        what = "gamma='auto'" if kernel.is_tuned else type(selector).__name__
+        raise ValueError(
+            f"{what} goes by the targets, and there are none. Pass y, or choose without targets: "
+            "a selection such as 'uniform' or 'kmeans', gamma='scale' or a number."
+        )
+    if budget is None:
+        _say_what_memory_is_needed(n)
+    approximation = make_approximation(estimator.approximation)
+    approximation.check(n)
+    selector.check(n, approximation)
+    metric = make_metric(getattr(estimator, "metric", None))
+    if metric is not None:
+        metric.check(kernel, n_features)
+    refinement = make_refinement(getattr(estimator, "refine", False))
+    if refinement is not None:
+        refinement.check(kernel, n_features)
+    alphas = make_alphas(estimator.alpha)
+    return Plan(n, kernel, selector, approximation, alphas, metric, refinement, budget)
+
+
+def _say_what_memory_is_needed(n: int) -> None:
+    need, allowed = direct_bytes(n), working_bytes()
+    if need > allowed:
+        fitting = int(np.sqrt(allowed / direct_bytes(1)))
+        warnings.warn(
+            f"{n} landmarks need about {need / 2**20:,.0f} MiB for {DIRECT_MATRICES} matrices of "
+            f"{n} × {n} numbers, whatever the number of rows; scikit-learn's working_memory is "
+            f"{allowed / 2**20:,.0f} MiB. The fit goes on and exceeds it. To stay within it, use "
+            f"{fitting} landmarks at most, or raise sklearn.set_config(working_memory=…).",
+            stacklevel=4,
+        )
+
+
+def _check_landmarks(points: Any, n_features: int, dtype: np.dtype[Any]) -> Any:
+    points = check_array(points, accept_sparse="csr", dtype=dtype, copy=True)
+    if points.shape[1] != n_features:
+        raise ValueError(
+            f"The landmarks given as selection have {points.shape[1]} features, X has "
+            f"{n_features}. Pass landmarks with the columns of X."
+        )
+    return points
+
+
+def make_alphas(alpha: Any) -> tuple[float, ...]:
+    """Return the ridges that the parameter `alpha` asks to choose from; one means no choice."""
+    if isinstance(alpha, str):
+        if alpha != "auto":
+            raise ValueError(
+                f"alpha={alpha!r} is not known. Allowed are 'auto', a number or a sequence of them."
+            )
+        return AUTO_ALPHAS
+    values: list[Any] = [alpha] if not np.iterable(alpha) else list(alpha)
+    valid = [isinstance(v, Real) and np.isfinite(float(v)) and float(v) >= 0 for v in values]
+    if not values or not all(valid):
+        raise ValueError(
+            f"alpha={alpha!r} must be 'auto', a finite number of at least 0, or a non-empty "
+            "sequence of such numbers."
+        )
+    return tuple(sorted({float(v) for v in values}))

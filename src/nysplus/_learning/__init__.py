@@ -1,0 +1,1 @@
+"""Learning of landmarks, coefficients and a linear map by gradient descent."""

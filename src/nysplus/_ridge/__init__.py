@@ -1,0 +1,1 @@
+"""Ridge regression on Nyström features: A and b of the expansion."""

@@ -1,0 +1,68 @@
+"""Closed-form leave-one-out scores of a ridge solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from nysplus._ridge.path import Solve, left_out_scores
+from nysplus._ridge.problem import Task
+from nysplus._rows.accumulators import Listed
+from nysplus._rows.blocks import Block
+from nysplus._typing import Float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A solution, and what its scores without a row are found by.
+
+    Attributes
+    ----------
+    task : Task
+    W, b : ndarray
+        Weights of the features, intercept.
+    feature_mean : ndarray of shape (k,)
+    weight : float
+        Sum of the weights of all rows.
+    inverse : callable
+        ``R ↦ (S + α)⁻¹ R``; that of a sketch of S serves as well.
+    """
+
+    task: Task
+    W: Float
+    b: Float
+    feature_mean: Float
+    weight: float
+    inverse: Solve
+
+    def scores(self, most: int) -> Listed:
+        """Return the scores of some rows, each by the model fitted without it.
+
+        O(b k²) for `most` rows at random. Rows stay where they are, and scores travel.
+        """
+        task = self.task
+        rows = task.__dict__.get("trials", task.blocks)  # which may be in memory already
+        chosen = np.sort(rows.sample(most, task.rng))
+        features, inverse = task.feature_map.features(np.float64), self.inverse
+        W, b, mean, weight = self.W, self.b, self.feature_mean, self.weight
+        zero = partial(Listed.zero, task.blocks.n_outputs)
+
+        def part(block: Block) -> Listed:
+            phi = features(block.X)
+            whole = phi @ W + b
+            phi -= mean
+            squares = np.einsum("ij,ji->i", phi, inverse(phi.T))
+            leverage = block.unit_weight * (1.0 / weight + squares)
+            alone = left_out_scores(whole, block.Y, leverage)
+            return Listed(block.numbers, alone, block.Y, block.weight)
+
+        def picked(block: Block) -> Listed:
+            some = block.take(np.flatnonzero(np.isin(block.numbers, chosen)))
+            return part(some) if len(some) else zero()
+
+        if not rows.remote:
+            return part(rows.gather(chosen))
+        found: Listed = rows.fold(picked, zero, task.row_bytes, f"{task.stage}: left-out rows")
+        return found

@@ -1,0 +1,104 @@
+"""Fits that go on: landmarks stay fixed, rows keep coming, and halves of the rows can be joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nysplus._ridge.feature_map import FeatureMap
+from nysplus._ridge.leave_one_out import LeftOut
+from nysplus._ridge.moments import Moments
+from nysplus._ridge.path import RidgePath
+from nysplus._ridge.problem import Task, choose_alpha, sum_moments
+from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.projected import projected
+from nysplus._typing import Float
+from nysplus.expansion import KernelExpansion
+
+
+@dataclass
+class RunningFit:
+    """The moments of all rows seen so far, from which the model follows for any ridge.
+
+    Attributes
+    ----------
+    feature_map : FeatureMap
+    projection : ndarray or None
+        The linear map that rows are seen through.
+    moments : Moments
+        Of the features, in float64.
+    """
+
+    feature_map: FeatureMap
+    projection: Float | None
+    moments: Moments
+
+    @classmethod
+    def empty(cls, feature_map: FeatureMap, projection: Float | None, n_outputs: int) -> RunningFit:
+        """Return the fit to no rows yet."""
+        return cls(feature_map, projection, Moments.zero(feature_map.rank, n_outputs))
+
+    def add(self, blocks: RowBlocks, alphas: tuple[float, ...], rng: np.random.RandomState) -> Task:
+        """Add rows; return the task they make, to choose a ridge by."""
+        task = Task(projected(blocks, self.projection), self.feature_map, alphas, rng, "ridge")
+        evaluate = self.feature_map.features(np.float64)
+        self.moments += sum_moments(task, evaluate, self.feature_map.rank)
+        return task
+
+    def choose_on(self, task: Task) -> float:
+        """Return the ridge that is best on the rows of `task`, by the moments of all rows."""
+        return choose_alpha(task, RidgePath(self.moments), np.float64).alpha
+
+    def choose(self, alphas: tuple[float, ...]) -> float:
+        """Return the ridge of smallest generalized cross-validation error; needs no rows."""
+        if len(alphas) == 1:
+            return alphas[0]
+        return min(alphas, key=RidgePath(self.moments).generalized_cross_validation)
+
+    def left_out(self, task: Task, alpha: float) -> LeftOut:
+        """Return what leaving out rows of `task` makes of the model for one ridge."""
+        moments, found = self.moments, RidgePath(self.moments).solve(alpha)
+        mean, weight = moments.feature_mean, moments.weight
+        return LeftOut(task, found.W, found.b, mean, weight, found.inverse)
+
+    def join(self, other: RunningFit) -> None:
+        """Add the rows of another fit with the same features."""
+        if not self._same_features(other):
+            raise ValueError(
+                "The two models have different landmarks or kernels, so their sums cannot be "
+                "added. Give both the same landmarks: selection=first.landmarks_, and the same "
+                "kernel with gamma=first.gamma_."
+            )
+        self.moments += other.moments
+
+    def _same_features(self, other: RunningFit) -> bool:
+        own, others = self.feature_map, other.feature_map
+        if repr(own.kernel) != repr(others.kernel) or own.rank != others.rank:
+            return False
+        if own.landmarks.shape != others.landmarks.shape:
+            return False
+        if not _same_arrays(self.projection, other.projection):
+            return False
+        differing: Any = own.landmarks != others.landmarks
+        if differing.any() if isinstance(differing, np.ndarray) else differing.nnz:
+            return False
+        # randomized and ensemble maps may differ where landmarks do not
+        probe = own.landmarks[: min(16, own.landmarks.shape[0])]
+        return bool(np.array_equal(own.features()(probe), others.features()(probe)))
+
+    def expansion(self, alpha: float) -> KernelExpansion:
+        """Return the model for one ridge."""
+        found = RidgePath(self.moments).solve(alpha)
+        feature_map = self.feature_map
+        A = feature_map.collapse(found.W)
+        return KernelExpansion(
+            feature_map.kernel, feature_map.landmarks, A, found.b, self.projection
+        )
+
+
+def _same_arrays(own: Float | None, other: Float | None) -> bool:
+    if own is None or other is None:
+        return own is other
+    return bool(np.array_equal(own, other))

@@ -1,0 +1,157 @@
+"""What passes sum up beside moments: spreads, and the rows of largest score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nysplus._typing import Float, Rows
+
+# So many rows beyond those that are kept are not worth sorting yet.
+FEW_ROWS = 4096
+
+
+@dataclass
+class Spread:
+    """Weighted mean and sum of squares about it, of numbers or of columns of them.
+
+    Parts are joined about their means, so that large means do not cancel.
+
+    Attributes
+    ----------
+    mass : float
+        Sum of the weights.
+    mean, scatter : ndarray of shape () or (L,)
+    """
+
+    mass: float
+    mean: Float
+    scatter: Float
+
+    @classmethod
+    def zero(cls, shape: tuple[int, ...] = ()) -> Spread:
+        """Return the spread of nothing, to which others are added."""
+        return cls(0.0, np.zeros(shape), np.zeros(shape))
+
+    @classmethod
+    def of_columns(cls, Y: Float, weight: Float) -> Spread:
+        """Return the spread of every column."""
+        mass = float(weight.sum())
+        if mass == 0:
+            return cls.zero(Y.shape[1:])
+        mean: Float = weight @ Y / mass
+        return cls(mass, mean, weight @ (Y - mean) ** 2)
+
+    @classmethod
+    def of_cells(cls, X: Any, weight: Float) -> Spread:
+        """Return the spread of all entries of X together."""
+        mass = float(weight.sum()) * X.shape[1]
+        if mass == 0:
+            return cls.zero()
+        X = X.astype(np.float64)
+        values = X.data if sp.issparse(X) else X
+        mean = float(weight @ np.asarray(X.sum(axis=1)).ravel()) / mass
+        values -= mean
+        np.square(values, out=values)
+        squares = np.asarray(X.sum(axis=1)).ravel()
+        if sp.issparse(X):
+            squares = squares + (X.shape[1] - np.diff(X.indptr)) * mean**2
+        return cls(mass, np.asarray(mean), np.asarray(weight @ squares))
+
+    @property
+    def variance(self) -> Float:
+        """Mean square about the mean."""
+        return self.scatter / self.mass
+
+    def __iadd__(self, other: Spread) -> Spread:
+        mass = self.mass + other.mass
+        if other.mass > 0:
+            share, step = other.mass / mass, other.mean - self.mean
+            self.scatter = self.scatter + other.scatter + self.mass * share * step**2
+            self.mean = self.mean + share * step
+            self.mass = mass
+        return self
+
+
+def row_numbers(rows: Rows) -> npt.NDArray[np.intp]:
+    """Return the numbers of rows that stand in a row, or that are given one by one."""
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+
+
+@dataclass
+class Largest:
+    """The rows of largest score seen so far, at most `n`, largest first, ties by row number.
+
+    Scores are compared to nine decimals: equal rows get equal scores only up to rounding that
+    depends on where in a block they stand, and must not be chosen by that.
+    """
+
+    n: int
+    scores: Float
+    rows: npt.NDArray[np.intp]
+
+    @classmethod
+    def zero(cls, n: int) -> Largest:
+        """Return the best of no rows."""
+        return cls(n, np.zeros(0), np.zeros(0, dtype=np.intp))
+
+    @classmethod
+    def of(cls, n: int, scores: Float, rows: Rows) -> Largest:
+        """Return the best of a block."""
+        kept = np.flatnonzero(scores > -np.inf)
+        largest = cls(n, np.round(scores[kept], 9), row_numbers(rows)[kept])
+        largest._prune(n)
+        return largest
+
+    def _prune(self, n: int) -> None:
+        best = np.lexsort((self.rows, -self.scores))[:n]
+        self.scores, self.rows = self.scores[best], self.rows[best]
+
+    def __iadd__(self, other: Largest) -> Largest:
+        self.scores = np.concatenate([self.scores, other.scores])
+        self.rows = np.concatenate([self.rows, other.rows])
+        # sorted now and then only, so that every row is sorted a few times at most
+        if len(self.rows) > 2 * self.n + FEW_ROWS:
+            self._prune(self.n)
+        return self
+
+    def best(self) -> npt.NDArray[np.intp]:
+        """Return the row numbers."""
+        self._prune(self.n)
+        return self.rows
+
+
+@dataclass
+class Listed:
+    """Scores of some rows, with what they are compared with.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (b,)
+        Numbers of the rows.
+    scores, Y : ndarray of shape (b, L)
+        Scores and coded targets.
+    weight : ndarray of shape (b,)
+    """
+
+    rows: npt.NDArray[np.intp]
+    scores: Float
+    Y: Float
+    weight: Float
+
+    @classmethod
+    def zero(cls, n_outputs: int) -> Listed:
+        """Return the list of no rows."""
+        nothing = np.zeros((0, n_outputs))
+        return cls(np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros(0))
+
+    def __iadd__(self, other: Listed) -> Listed:
+        self.rows = np.concatenate([self.rows, other.rows])
+        self.scores = np.concatenate([self.scores, other.scores])
+        self.Y = np.concatenate([self.Y, other.Y])
+        self.weight = np.concatenate([self.weight, other.weight])
+        return self

@@ -1,0 +1,38 @@
+"""Apply a fitted function to rows wherever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nysplus._rows.on_dask import is_dask, lazily
+from nysplus._rows.on_disk import read
+from nysplus._rows.opening import _opened
+from nysplus._rows.readers import Source
+from nysplus._validation import (
+    check_rows,
+)
+
+
+def predicted(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
+    """Return ``function(rows)`` of all rows; lazily for Dask, chunk by chunk from elsewhere."""
+    if is_dask(X):
+        names = getattr(estimator, "feature_names_in_", None)
+        sent = copy(estimator)
+        sent.__dict__.pop("_running", None)  # sums stay at home
+        work = partial(_on_worker, sent, function.__name__)
+        return lazily(X, work, estimator.n_features_in_, names)
+    source = _opened(estimator, X, None, None, reset=False)
+    if source is None:
+        return function(check_rows(estimator, X, reset=False))
+    assert isinstance(source, Source)
+    return np.concatenate([function(chunk.X) for chunk in read(source)])
+
+
+def _on_worker(estimator: Any, name: str, X: Any) -> Any:
+    """Return what a method makes of a partition, which may have no rows."""
+    return getattr(estimator, name)(check_rows(estimator, X, reset=False, ensure_min_samples=0))

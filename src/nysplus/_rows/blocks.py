@@ -1,0 +1,406 @@
+"""Rows in blocks: the one place that knows how many rows fit in memory.
+
+:class:`RowBlocks` is what a fit may do with rows: sum something up over all of them, and look at
+some of them. :class:`Blocks` does it for rows in memory; rows on disk
+(:mod:`nysplus._rows.on_disk`) and on a cluster (:mod:`nysplus._rows.on_dask`) know the same verbs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.random import sample_without_replacement
+
+from nysplus._rows.accumulators import Largest, Spread, row_numbers
+from nysplus._rows.slicing import float_dtype, row_slices
+from nysplus._rows.targets import DiscreteTargets, Targets
+from nysplus._runtime.checkpoint import Journal, Step
+from nysplus._runtime.progress import Progress
+from nysplus._runtime.threads import in_threads, thread_count
+from nysplus._typing import Float, Rows
+
+# Entries that stay in a core's cache between two simple operations on them.
+VARIANCE_CELLS = 2**18
+# Up to here rows are drawn by a permutation, beyond by a method that takes no memory for the rest.
+MAX_PERMUTED = 2**22
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows with everything that belongs to them.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (b, d)
+        As stored: any numeric type.
+    rows : slice or ndarray of shape (b,)
+        Where the rows stand among all rows.
+    targets : Targets or None
+        Of these rows.
+    sample_weight : ndarray of shape (b,) or None
+        How many observations each row stands for.
+    class_weight : ndarray of shape (b,) or None
+        How much one observation of the row weighs.
+    """
+
+    X: Any
+    rows: Rows
+    targets: Targets | None = None
+    sample_weight: Float | None = None
+    class_weight: Float | None = None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def numbers(self) -> npt.NDArray[np.intp]:
+        """The numbers of the rows among all rows."""
+        return row_numbers(self.rows)
+
+    def take(self, positions: npt.NDArray[np.intp]) -> Block:
+        """Return some of these rows, by their positions here."""
+        return Block(
+            self.X[positions],
+            self.numbers[positions],
+            None if self.targets is None else self.targets.take(positions),
+            None if self.sample_weight is None else self.sample_weight[positions],
+            None if self.class_weight is None else self.class_weight[positions],
+        )
+
+    def blocks(self, progress: Progress | None = None) -> Blocks:
+        """Return these rows as all rows of a fit."""
+        return Blocks(
+            self.X, self.targets, self.sample_weight, self.class_weight, progress or Progress()
+        )
+
+    @property
+    def Y(self) -> Float:
+        """Coded targets of shape (b, L)."""
+        assert self.targets is not None
+        return self.targets.coded()
+
+    @property
+    def labels(self) -> DiscreteTargets:
+        """Targets that are classes or labels."""
+        assert isinstance(self.targets, DiscreteTargets)
+        return self.targets
+
+    @property
+    def counts(self) -> Float:
+        """How many observations each row stands for, ones where no weights were given."""
+        return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def _factors(self) -> Float:
+        return np.ones(len(self)) if self.class_weight is None else self.class_weight
+
+    @property
+    def weight(self) -> Float:
+        """Weight of each row: sample weight times class weight."""
+        return self.counts * self._factors
+
+    @property
+    def unit_weight(self) -> Float:
+        """Weight of *one observation* of each row, at most the row's own weight.
+
+        A sample weight of three stands for three equal rows; leaving one out takes a third.
+        """
+        return np.minimum(self.counts, 1.0) * self._factors
+
+
+@dataclass(frozen=True)
+class Work(Generic[Part]):
+    """What a pass does.
+
+    Attributes
+    ----------
+    part : callable
+        What a block adds.
+    zero : callable
+        Makes the sum over no rows.
+    row_bytes : int
+        Bytes of temporaries that `part` needs for each row.
+    """
+
+    part: Callable[[Block], Part]
+    zero: Callable[[], Part]
+    row_bytes: int
+
+    def slices(
+        self, n_rows: int, done: int = 0, held: int = 0, threads: int | None = None
+    ) -> list[slice]:
+        """Cut rows into blocks, of which `done` rows are behind; `held` bytes are taken already."""
+        threads = threads or thread_count()
+        # the sum, and the addends that threads are at or that wait to be added
+        sums = (threads + 2) * int(getattr(self.zero(), "nbytes", 0))
+        return [
+            slice(max(rows.start, done), rows.stop)
+            for rows in row_slices(n_rows, self.row_bytes, held=held + sums, threads=threads)
+            if rows.stop > done
+        ]
+
+
+class RowBlocks(ABC):
+    """All rows of a fit, wherever they are.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    dtype : dtype
+        Floating type of the rows (see :func:`float_dtype`).
+    n_outputs : int
+        Columns of the coded targets, 0 where there are none.
+    discrete : bool
+        Whether the targets are classes or labels.
+    n_candidates : int
+        Number of rows that may become landmarks: those that weigh anything.
+    progress : Progress
+    journal : Journal
+    """
+
+    progress: Progress
+    journal: Journal
+
+    @property
+    def local(self) -> bool:
+        """Whether parts of a sum run in this process each time and may leave something behind."""
+        return False
+
+    @property
+    def remote(self) -> bool:
+        """Whether rows are on other machines, and better stay there."""
+        return False
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def discrete(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def n_candidates(self) -> int: ...
+
+    @abstractmethod
+    def variance(self) -> float:
+        """Return the variance of all entries of X taken together, as gamma="scale" uses it.
+
+        Rows count as often as their sample weight says.
+        """
+
+    @abstractmethod
+    def target_spread(self) -> Spread:
+        """Return weight, mean and variance of the coded targets."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return a hash by which other rows are told from these."""
+
+    @abstractmethod
+    def gather(self, rows: npt.NDArray[np.intp]) -> Block:
+        """Return some rows, with features as floats."""
+
+    @abstractmethod
+    def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Return the row numbers of candidates by their positions among the candidates."""
+
+    @abstractmethod
+    def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
+        """Add to `step` what the work gives of all rows from its position on."""
+
+    def fold(
+        self,
+        part: Callable[[Block], Part],
+        zero: Callable[[], Part],
+        row_bytes: int,
+        stage: str,
+    ) -> Part:
+        """Return ``zero()`` plus ``part(block)`` of all blocks.
+
+        Parameters
+        ----------
+        part : callable
+            Depends on its block alone; may run in other threads, processes or machines.
+        zero : callable
+            Makes the sum over no rows, which others are added to in place.
+        row_bytes : int
+            Bytes of temporaries that `part` needs for each row.
+        stage : str
+            Name of the pass in progress reports.
+        """
+        step = self.journal.step(zero)
+        if not step.complete and step.position < self.n_rows:
+            self.progress.passes += 1
+            self._sum(step, Work(part, zero, row_bytes), stage)
+        return step.finish()
+
+    def some(self, rows: npt.NDArray[np.intp]) -> Blocks:
+        """Return some rows, few enough to fit in memory, as rows of their own."""
+        return self.gather(rows).blocks(self.progress.aside())
+
+    def largest(
+        self, score: Callable[[Block], Float], n: int, row_bytes: int, stage: str
+    ) -> npt.NDArray[np.intp]:
+        """Return the numbers of the `n` rows of largest score, in one pass."""
+
+        def part(block: Block) -> Largest:
+            return Largest.of(n, np.where(block.weight > 0, score(block), -np.inf), block.rows)
+
+        return self.fold(part, lambda: Largest.zero(n), row_bytes, stage).best()
+
+    def sample(self, n: int, rng: np.random.RandomState) -> npt.NDArray[np.intp]:
+        """Draw `n` distinct candidate rows uniformly (all of them, in order, when `n` covers them).
+
+        Draws as scikit-learn's ``Nystroem`` does, so equal seeds give equal landmarks; above
+        `MAX_PERMUTED` rows without their permutation, which would need memory for every row.
+        """
+        count = self.n_candidates
+        if n >= count:
+            return self._candidate(np.arange(count))
+        if count <= MAX_PERMUTED:
+            return self._candidate(rng.permutation(count)[:n])
+        return self._candidate(sample_without_replacement(count, n, random_state=rng))
+
+
+@dataclass(frozen=True)
+class Blocks(RowBlocks):
+    """Rows in memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Any numeric type; blocks are converted one at a time.
+    targets : Targets, optional
+    sample_weight : ndarray of shape (n_rows,), optional
+        How many observations each row stands for.
+    class_weight : ndarray of shape (n_rows,), optional
+        How much one observation of the row weighs.
+    progress : Progress
+    journal : Journal
+    """
+
+    X: Any
+    targets: Targets | None = None
+    sample_weight: Float | None = None
+    class_weight: Float | None = None
+    progress: Progress = field(default_factory=Progress)
+    journal: Journal = field(default_factory=Journal)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows N."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating type of the rows."""
+        return float_dtype(self.X.dtype)
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of the coded targets."""
+        return 0 if self.targets is None else self.targets.n_outputs
+
+    @property
+    def discrete(self) -> bool:
+        """Whether the targets are classes or labels."""
+        return isinstance(self.targets, DiscreteTargets)
+
+    @property
+    def local(self) -> bool:
+        """Whether parts of a sum may leave something behind: not if a record may replace them."""
+        return not self.journal.recording
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of rows that weigh anything."""
+        if self.sample_weight is None:
+            return self.n_rows
+        return int(np.count_nonzero(self.sample_weight))
+
+    def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        if self.sample_weight is None:
+            return positions
+        return np.flatnonzero(self.sample_weight)[positions]
+
+    def block(self, rows: Rows) -> Block:
+        """Return some rows as they are stored."""
+        return Block(
+            self.X[rows],
+            rows,
+            None if self.targets is None else self.targets.take(rows),
+            None if self.sample_weight is None else self.sample_weight[rows],
+            None if self.class_weight is None else self.class_weight[rows],
+        )
+
+    def gather(self, rows: npt.NDArray[np.intp]) -> Block:
+        """Return some rows, with features as floats."""
+        some = self.block(rows)
+        return replace(some, X=some.X.astype(self.dtype, copy=False))
+
+    def without(self, rows: npt.NDArray[np.intp]) -> Blocks:
+        """Return the same rows, of which those with the numbers `rows` weigh nothing."""
+        counts = np.ones(self.n_rows) if self.sample_weight is None else self.sample_weight.copy()
+        counts[rows] = 0.0
+        return replace(self, sample_weight=counts)
+
+    def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
+        slices = work.slices(self.n_rows, step.position)
+        addends = in_threads(lambda rows: work.part(self.block(rows)), slices)
+        with self.progress.stage(stage, self.n_rows - step.position, len(slices)) as advance:
+            for rows, addend in zip(slices, addends, strict=True):
+                step.add(addend, rows.stop)
+                advance(rows.stop - rows.start)
+
+    def target_spread(self) -> Spread:
+        """Return weight, mean and variance of the coded targets."""
+        spread = Spread.zero((self.n_outputs,))
+        for rows in row_slices(self.n_rows, 24 * self.n_outputs):
+            block = self.block(rows)
+            spread += Spread.of_columns(block.Y, block.weight)
+        return spread
+
+    def variance(self) -> float:
+        """Return the variance of all entries of X taken together. One pass, O(N d)."""
+
+        def part(rows: slice) -> Spread:
+            block = self.block(rows)
+            return Spread.of_cells(block.X, block.counts)
+
+        spread = Spread.zero()
+        slices = row_slices(self.n_rows, 8 * self.n_features, VARIANCE_CELLS // self.n_features + 1)
+        for more in in_threads(part, slices):
+            spread += more
+        return float(spread.variance)
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything."""
+        known = self.X, self.targets, self.sample_weight, self.class_weight
+        digest: str = joblib.hash(known)
+        return digest

@@ -1,0 +1,170 @@
+"""Rows behind a linear map: ``x ↦ xP``, which turns a kernel of distances into one of a metric.
+
+``‖xP − zP‖² = (x − z) PPᵀ (x − z)ᵀ``: whatever works on rows works on rows in another metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nysplus._rows.accumulators import Spread
+from nysplus._rows.blocks import Block, Blocks, RowBlocks, Work
+from nysplus._rows.slicing import float_dtype
+from nysplus._runtime.checkpoint import Journal, Step
+from nysplus._runtime.memory import working_bytes
+from nysplus._runtime.progress import Progress
+from nysplus._typing import Float
+
+Part = TypeVar("Part")
+
+
+def project(X: Any, P: Float) -> Any:
+    """Return ``XP`` in the floating type of the rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (b, d)
+        Any numeric type.
+    P : ndarray of shape (d, r), or (d,) for a diagonal map
+        A diagonal leaves sparse rows sparse, a matrix makes them dense.
+    """
+    dtype = float_dtype(X.dtype)
+    X, P = X.astype(dtype, copy=False), P.astype(dtype, copy=False)
+    if P.ndim == 2:
+        return X @ P
+    if sp.issparse(X):
+        return type(X)((X.data * P[X.indices], X.indices, X.indptr), X.shape)
+    return X * P
+
+
+def composed(first: Float | None, second: Float | None) -> Float | None:
+    """Return the map that does one after the other; None stands for no map."""
+    if first is None or second is None:
+        return second if first is None else first
+    if first.ndim == 1:
+        return first * second if second.ndim == 1 else first[:, None] * second
+    product: Float = first * second if second.ndim == 1 else first @ second
+    return product
+
+
+@dataclass(frozen=True)
+class _Through(Generic[Part]):
+    """What a block adds once its rows are projected; an object, because it travels to workers."""
+
+    part: Callable[[Block], Part]
+    projection: Float
+
+    def __call__(self, block: Block) -> Part:
+        return self.part(replace(block, X=project(block.X, self.projection)))
+
+
+def _cells(block: Block) -> Spread:
+    return Spread.of_cells(block.X, block.counts)
+
+
+@dataclass(frozen=True)
+class ProjectedBlocks(RowBlocks):
+    """The rows of other blocks, wherever these are, seen through a linear map.
+
+    Nothing is stored: every pass projects the rows it reads, O(N d r), O(N d) for a diagonal.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+        Their progress and their journal are those of the projected rows as well.
+    projection : ndarray of shape (d, r), or (d,) for a diagonal map
+        P.
+    """
+
+    blocks: RowBlocks
+    projection: Float
+    progress: Progress = field(init=False)
+    journal: Journal = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "progress", self.blocks.progress)
+        object.__setattr__(self, "journal", self.blocks.journal)
+
+    @property
+    def remote(self) -> bool:
+        """Whether rows are on other machines."""
+        return self.blocks.remote
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows N."""
+        return self.blocks.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Number of features r behind the map."""
+        return int(self.projection.shape[-1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating type of the rows."""
+        return self.blocks.dtype
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of the coded targets."""
+        return self.blocks.n_outputs
+
+    @property
+    def discrete(self) -> bool:
+        """Whether the targets are classes or labels."""
+        return self.blocks.discrete
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of rows that weigh anything."""
+        return self.blocks.n_candidates
+
+    def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return self.blocks._candidate(positions)
+
+    def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
+        # a row as a float, and its image
+        more = self.dtype.itemsize * (self.blocks.n_features + self.n_features)
+        part = _Through(work.part, self.projection)
+        self.blocks._sum(step, replace(work, part=part, row_bytes=work.row_bytes + more), stage)
+
+    def gather(self, rows: npt.NDArray[np.intp]) -> Block:
+        """Return some rows, projected."""
+        some = self.blocks.gather(rows)
+        return replace(some, X=project(some.X, self.projection))
+
+    def variance(self) -> float:
+        """Return the variance of all entries of XP, which takes a pass of its own."""
+        spread = self.fold(_cells, Spread.zero, 8 * self.n_features, "variance")
+        return float(spread.variance)
+
+    def target_spread(self) -> Spread:
+        """Return weight, mean and variance of the coded targets."""
+        return self.blocks.target_spread()
+
+    def fingerprint(self) -> str:
+        """Return a hash of the rows and the map."""
+        digest: str = joblib.hash((self.blocks.fingerprint(), self.projection))
+        return digest
+
+
+def projected(blocks: RowBlocks, P: Float | None) -> RowBlocks:
+    """Return the rows of a fit behind a map, or as they are where there is none.
+
+    Rows in memory are projected at once if their images fit in the working memory: later passes
+    are then faster, and every solver may be used. Others are projected in every pass.
+    """
+    if P is None:
+        return blocks
+    image_bytes = blocks.n_rows * P.shape[-1] * blocks.dtype.itemsize
+    if isinstance(blocks, Blocks) and image_bytes <= working_bytes():
+        return replace(blocks, X=project(blocks.X, P))
+    return ProjectedBlocks(blocks, P)

@@ -1,0 +1,100 @@
+"""Rows of libsvm (svmlight) text."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import zlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+
+from nysplus._rows.readers.base import Chunk, Source, reading
+
+# Bytes of text that are read at a time.
+READ_BYTES = 2**20
+
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+
+
+class LibsvmRows(Source):
+    """Rows of libsvm (svmlight) text, as CSR.
+
+    Parameters
+    ----------
+    files : dict of paths
+        By name; packed ones end in .gz or .bz2.
+    n_features : int, optional
+        By default the largest number of a feature tells, which takes one pass to find.
+    zero_based : bool or "auto"
+        Whether the first feature has the number 0, or 1. "auto" takes one pass to see if 0 occurs
+        anywhere; the attribute is then a bool, to be passed on for files that belong together.
+    """
+
+    sparse = True
+    dtype = np.dtype(np.float64)
+    has_targets = True
+
+    def __init__(
+        self,
+        files: dict[str, Path],
+        n_features: int | None = None,
+        zero_based: bool | Literal["auto"] = "auto",
+    ) -> None:
+        self._files = files
+        # "auto" means 0 until the survey, which takes in features of any number, knows better.
+        self._limit, self.zero_based = None, bool(zero_based)
+        if n_features is None or zero_based == "auto":
+            width = self._survey(zero_based == "auto")
+        self._limit = self.n_features = width if n_features is None else n_features
+
+    def _survey(self, find_base: bool) -> int:
+        """Count rows and features, and find out by which number the first feature goes."""
+        self.n_rows = width = 0
+        lowest = 1
+        for part in self._parts(0):
+            self.n_rows += part.n_rows
+            if part.X.nnz:
+                lowest = min(lowest, part.X.indices.min())
+                width = max(width, int(part.X.indices.max()) + 1)
+        if width == 0:
+            raise ValueError(f"No row of {', '.join(self._files)} has a feature.")
+        if find_base and lowest > 0:
+            self.zero_based, width = False, width - 1
+        return width
+
+    def _parts(self, most: int) -> Iterator[Chunk]:
+        for name, path in self._files.items():
+            first = 0
+            opener = OPENERS.get(path.suffix.lower(), open)
+            with reading(name, OSError, EOFError, zlib.error), opener(path, "rb") as file:
+                while lines := file.readlines(READ_BYTES):
+                    X, y = self._parse(lines, name, first)
+                    if len(y):
+                        yield Chunk(X, y, None, 0, name, first)
+                    first += len(y)
+
+    def _parse(self, lines: list[bytes], name: str, first: int) -> Any:
+        def load(count: int) -> Any:
+            text = BytesIO(b"".join(lines[:count]))
+            try:
+                return load_svmlight_file(text, n_features=self._limit, zero_based=self.zero_based)
+            except (ValueError, OverflowError) as error:
+                return error
+
+        loaded = load(len(lines))
+        if isinstance(loaded, Exception):
+            counts = range(1, len(lines) + 1)
+            good = bisect_left(counts, True, key=lambda n: isinstance(load(n), Exception))
+            row = first + len(load(good)[1])
+            raise ValueError(
+                f"Row {row} of {name} (counted from 0) cannot be read: {loaded}. It begins with "
+                f"{lines[good][:60]!r}; 'target number:value number:value' is expected, numbers "
+                "of features going up."
+            ) from loaded
+        return loaded

@@ -1,0 +1,47 @@
+"""Rows of memory-mapped arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from nysplus._rows.readers.base import Chunk, Numbers, Source, check_chunk, copied, join_chunks
+
+# Rows that are looked up at a time: every one brings the pages around it into memory.
+LOOKED_UP_ROWS = 128
+
+
+class MemmapRows(Source):
+    """Rows of a memory-mapped array, of which no page stays in memory once it was read.
+
+    Parameters
+    ----------
+    X : memmap of shape (n_rows, n_features)
+        Also a view of one.
+    y, sample_weight : array-like or memmap, optional
+    """
+
+    n_rows: int
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.dtype, self.has_targets = X.dtype, y is not None
+        self._X = X
+        self._y, self._weight = self._attach("y", y), self._attach("sample_weight", sample_weight)
+
+    def take(self, rows: Numbers) -> Chunk:
+        """Return the rows with the numbers `rows`, in that order."""
+        portions = range(0, max(len(rows), 1), LOOKED_UP_ROWS)
+        copies = [self._copy(rows[first : first + LOOKED_UP_ROWS]) for first in portions]
+        return check_chunk(join_chunks(copies), rows=rows)
+
+    def _parts(self, most: int) -> Iterator[Chunk]:
+        for first in range(0, self.n_rows, most):
+            yield self._copy(slice(first, first + most), first)
+
+    def _copy(self, rows: slice | Numbers, first: int = 0) -> Chunk:
+        X, y = copied(self._X, rows), copied(self._y, rows)
+        weight = copied(self._weight, rows, np.float64)
+        return Chunk(X, y, weight, 0, "the memory map", first)

@@ -1,0 +1,245 @@
+"""Rows of tables, read with pyarrow."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nysplus._rows.readers.base import Array, Chunk, Source, copied, reading
+
+# Bytes of one column that are read from a Parquet file at a time.
+READ_BYTES = 2**20
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.dataset
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(
+            'Tables are read with pyarrow. Install it with: pip install "nysplus[table]"'
+        ) from error
+    return pyarrow
+
+
+class TableRows(Source):
+    """Rows of a table: Parquet, Arrow or CSV files, or a table in memory.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset or pyarrow.Table
+    y : str, list of str, or array-like, optional
+        Column or columns of the targets, or the targets themselves.
+    sample_weight : str or array-like, optional
+    features : sequence of str, optional
+        The columns of X in order; all but those of y and sample_weight by default.
+
+    Notes
+    -----
+    Whole numbers among the features of CSV files are read as float64: pyarrow looks at the
+    beginning of the first file only, and fractions may follow.
+    """
+
+    feature_names: tuple[str, ...]
+
+    def __init__(
+        self,
+        dataset: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        features: Sequence[str] | None = None,
+    ) -> None:
+        pa = _pyarrow()
+        if isinstance(dataset, pa.Table):
+            dataset = pa.dataset.dataset(dataset)
+        if not isinstance(dataset, pa.dataset.Dataset):
+            raise TypeError(
+                f"X is a {type(dataset).__name__}, which is no table that can be read again and "
+                "again. Pass a pyarrow.Table or a pyarrow.dataset.Dataset."
+            )
+        self._targets, self._weights = _column_names(y), _column_names(sample_weight)
+        self._flat, self.has_targets = isinstance(y, str), y is not None
+        names, beside = dataset.schema.names, (*self._targets, *self._weights)
+        self.feature_names = tuple(
+            [n for n in names if n not in beside] if features is None else features
+        )
+        self.n_features = len(self.feature_names)
+        self._columns = list(dict.fromkeys((*self.feature_names, *beside)))
+        unknown = [name for name in self._columns if name not in names]
+        if unknown or not self.feature_names:
+            lacking = unknown or "besides those of y and sample_weight"
+            raise ValueError(f"X has no columns {lacking}. Its columns are {names}.")
+        self._schema = _number_schema(dataset, (*self.feature_names, *self._weights))
+        self.dtype = np.result_type(*(_dtype(self._schema.field(n)) for n in self.feature_names))
+        self._fragments = _named_fragments(dataset)
+        self.n_rows = self._survey()
+        self._y = None if self._targets else self._attach("y", y)
+        self._weight = None if self._weights else self._attach("sample_weight", sample_weight)
+
+    def _survey(self) -> int | None:
+        """Open every file, so that a bad one is found now; count rows unless that means reading."""
+        pa = _pyarrow()
+        known = (pa.dataset.ParquetFileFormat, type(None))  # from the footer, or in memory
+        total: int | None = 0
+        for name, fragment in self._fragments:
+            with reading(name, pa.ArrowException, OSError):
+                there = {*fragment.physical_schema.names, *_partition_keys(fragment)}
+                if total is not None:
+                    cheap = isinstance(getattr(fragment, "format", None), known)
+                    total = total + fragment.count_rows() if cheap else None
+            if lacking := [column for column in self._columns if column not in there]:
+                raise ValueError(
+                    f"{name} has no columns {lacking}, other files have. Write it again or leave "
+                    "it out."
+                )
+        return total
+
+    def _parts(self, most: int) -> Iterator[Chunk]:
+        pa = _pyarrow()
+        start, firsts = 0, Counter[str]()
+        for name, fragment in self._fragments:
+            with reading(name, pa.ArrowException, OSError):
+                for table in filter(len, self._tables(fragment, most)):
+                    rows = slice(start, start + len(table))
+                    y, weight = copied(self._y, rows), copied(self._weight, rows, np.float64)
+                    if self._targets:
+                        columns = [_values(table[column]) for column in self._targets]
+                        y = columns[0] if self._flat else np.column_stack(columns)
+                    if self._weights:
+                        weight = _values(table[self._weights[0]]).astype(np.float64)
+                    yield Chunk(self._features(table), y, weight, 0, name, firsts[name])
+                    start += len(table)
+                    firsts[name] += len(table)
+
+    def _tables(self, fragment: Any, most: int) -> Iterator[Any]:
+        """Yield the columns that are needed of a part, those in its path included."""
+        pa = _pyarrow()
+        schema = pa.schema([self._schema.field(column) for column in self._columns])
+        keys = _partition_keys(fragment)
+        stored = [column for column in self._columns if column not in keys]
+        for batch in self._batches(fragment, stored, most):
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            columns |= {key: pa.repeat(value, len(batch)) for key, value in keys.items()}
+            yield pa.table({name: columns[name] for name in self._columns}).cast(schema)
+
+    def _batches(self, fragment: Any, columns: list[str], most: int) -> Iterator[Any]:
+        """Yield what a part stores. Nothing is read far ahead of whoever uses it.
+
+        A dataset's own scanner decodes row groups of Parquet, which may be huge, whole, and
+        parses CSV to the end however slowly the rows are taken: both files are read here.
+        """
+        pa = _pyarrow()
+        form = getattr(fragment, "format", None)
+        if isinstance(form, pa.dataset.ParquetFileFormat):
+            with fragment.open() as file:
+                reader = pa.parquet.ParquetFile(
+                    file, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
+                )
+                groups = [group.id for group in fragment.row_groups]
+                yield from reader.iter_batches(most, groups, columns, use_threads=False)
+        elif isinstance(form, pa.dataset.CsvFileFormat):
+            options = form.default_fragment_scan_options
+            convert = copy(options.convert_options)
+            convert.include_columns, convert.column_types = columns, self._schema
+            with fragment.filesystem.open_input_stream(fragment.path) as file:
+                yield from pa.csv.open_csv(file, options.read_options, form.parse_options, convert)
+        else:
+            yield from fragment.to_batches(
+                schema=self._schema,
+                columns=columns,
+                batch_size=most,
+                batch_readahead=1,
+                fragment_readahead=1,
+                use_threads=False,
+            )
+
+    def _features(self, table: Any) -> Array:
+        columns = [table[name] for name in self.feature_names]
+        # What is missing becomes NaN, for the check to find.
+        missing = any(column.null_count for column in columns)
+        X = np.empty((len(columns), len(table)), np.float64 if missing else self.dtype)
+        for row, column in zip(X, columns, strict=True):
+            row[:] = _values(column)
+        return X.T
+
+
+def _column_names(given: Any) -> tuple[str, ...]:
+    """Return the columns that `y` or `sample_weight` names: none if it is an array."""
+    if isinstance(given, str):
+        return (given,)
+    named = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)
+    return tuple(given) if named else ()
+
+
+def _number_schema(dataset: Any, columns: Sequence[str]) -> Any:
+    """Return the schema to read with, in which all of `columns` are numbers."""
+    pa = _pyarrow()
+    schema, is_a = dataset.schema, pa.types
+    from_text = isinstance(getattr(dataset, "format", None), pa.dataset.CsvFileFormat)
+    numeric = (is_a.is_boolean, is_a.is_integer, is_a.is_floating, is_a.is_decimal)
+    text = []
+    for name in columns:
+        stored = schema.field(name).type
+        if from_text and (is_a.is_integer(stored) or is_a.is_null(stored)):
+            schema = schema.set(schema.get_field_index(name), pa.field(name, pa.float64()))
+        elif not any(is_kind(stored) for is_kind in numeric):
+            text.append(f"{name!r} ({stored})")
+    if text:
+        raise ValueError(
+            f"X has columns that are not numbers: {', '.join(text)}. Encode them as numbers in "
+            "the table, or leave them out."
+        )
+    return schema
+
+
+def _named_fragments(dataset: Any) -> list[tuple[str, Any]]:
+    """Return the parts of a dataset with the names of their files, common folders left off."""
+    fragments = list(dataset.get_fragments())
+    paths = [getattr(fragment, "path", "") for fragment in fragments]
+    folders = [posixpath.dirname(path) for path in paths]
+    root = posixpath.commonpath(folders) if folders else ""
+    names = [posixpath.relpath(path, root) if path else "the table" for path in paths]
+    return list(zip(names, fragments, strict=True))
+
+
+def _partition_keys(fragment: Any) -> dict[str, Any]:
+    """Return the columns whose value is in a file's path, as in ``year=2024/part-0.parquet``."""
+    keys: dict[str, Any] = _pyarrow().dataset.get_partition_keys(fragment.partition_expression)
+    return keys
+
+
+def _dtype(field: Any) -> npt.DTypeLike:
+    decimal = _pyarrow().types.is_decimal(field.type)
+    kind: npt.DTypeLike = np.float64 if decimal else field.type.to_pandas_dtype()
+    return kind
+
+
+def _values(column: Any) -> Array:
+    """Turn a column into an array, missing numbers into NaN."""
+    pa = _pyarrow()
+    if pa.types.is_decimal(column.type) or (column.null_count and pa.types.is_boolean(column.type)):
+        column = column.cast(pa.float64())
+    values: Array = column.to_numpy()
+    return values
+
+
+def open_dataset(folder: Path, form: str, files: dict[str, Path]) -> Any:
+    """Return the files of a folder as a dataset; folders named ``key=value`` are columns too."""
+    pa = _pyarrow()
+    tabs = pa.csv.ParseOptions(delimiter="\t")
+    with reading(next(iter(files)), pa.ArrowException, OSError):
+        return pa.dataset.dataset(
+            [file.as_posix() for file in files.values()],
+            format=pa.dataset.CsvFileFormat(parse_options=tabs) if form == "tsv" else form,
+            partitioning="hive",
+            partition_base_dir=folder.as_posix(),
+        )

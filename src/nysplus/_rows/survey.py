@@ -1,0 +1,240 @@
+"""What a first look at rows finds out: how many there are, their spread, classes and weights.
+
+Surveys add, like moments: over the chunks of a file and over the partitions of a cluster.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nysplus._rows.accumulators import Spread
+from nysplus._rows.targets import ClassCode, Code, LabelCode, ValueCode
+from nysplus._typing import Float, Kind
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows in a row: how many, and which of them weigh anything.
+
+    Attributes
+    ----------
+    n_rows : int
+    weighing : ndarray of uint8 or None
+        A bit for every row; None where all rows weigh something.
+    checksum : int
+        Of everything that belongs to the rows.
+    """
+
+    n_rows: int
+    weighing: npt.NDArray[np.uint8] | None
+    checksum: int
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Float | None) -> Piece:
+        """Return the piece of some rows."""
+        stored = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+        checksum = 0
+        for array in (*stored, y, sample_weight):
+            checksum = zlib.crc32(_bytes_of(array), checksum)
+        if sample_weight is None or (sample_weight > 0).all():
+            return cls(X.shape[0], None, checksum)
+        return cls(X.shape[0], np.packbits(sample_weight > 0), checksum)
+
+    def candidates(self) -> npt.NDArray[np.intp]:
+        """Return the numbers of the rows that weigh anything."""
+        if self.weighing is None:
+            return np.arange(self.n_rows)
+        return np.flatnonzero(np.unpackbits(self.weighing, count=self.n_rows))
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of rows that weigh anything."""
+        return self.n_rows if self.weighing is None else len(self.candidates())
+
+
+@dataclass
+class Survey:
+    """The sum of all first looks.
+
+    Attributes
+    ----------
+    n_features : int
+    cells : Spread
+        Of all entries of X.
+    classes : ndarray
+        The labels seen, sorted.
+    masses : ndarray
+        Sum of the sample weights for each of them.
+    values : Spread
+        Of the values, or of the ±1 labels where there are several.
+    y_shape : tuple of int
+        Shape of y beyond the rows; None where there is none.
+    pieces : list of Piece
+    """
+
+    n_features: int
+    cells: Spread
+    classes: npt.NDArray[Any]
+    masses: Float
+    values: Spread
+    y_shape: tuple[int, ...] | None
+    pieces: list[Piece] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Float | None, kind: Kind | None) -> Survey:
+        """Look at some rows.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (b, d)
+        y : ndarray of shape (b,) or (b, L), or None
+        sample_weight : ndarray of shape (b,) or None
+        kind : "classes", "values" or None
+            What y stands for; None for no look at it.
+        """
+        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        survey = cls(
+            n_features=X.shape[1],
+            cells=Spread.of_cells(X, weight),
+            classes=np.zeros(0, dtype=np.intp),
+            masses=np.zeros(0),
+            values=Spread.zero((0,)),
+            y_shape=None,
+            pieces=[Piece.of(X, y, sample_weight)],
+        )
+        if kind is not None:
+            survey._look_at(y, weight, kind)
+        return survey
+
+    def _look_at(self, y: npt.NDArray[Any], weight: Float, kind: Kind) -> None:
+        self.y_shape = y.shape[1:]
+        if kind == "classes" and self.y_shape == (1,):
+            self.y_shape = ()
+        if kind == "values":
+            width = 1 if y.ndim == 1 else y.shape[1]
+            self.values = Spread.of_columns(ValueCode(width, flat=False).encode(y).Y, weight)
+        elif self.y_shape:
+            _check_indicator(y)
+            self.values = Spread.of_columns(LabelCode(y.shape[1]).encode(y).Y, weight)
+        else:
+            labels = _check_labels(y.ravel())
+            self.classes = np.unique(labels)
+            self.masses = ClassCode(self.classes).encode(labels).masses(weight)
+
+    def __iadd__(self, other: Survey) -> Survey:
+        if (other.n_features, other.y_shape) != (self.n_features, self.y_shape):
+            raise ValueError(
+                f"Rows must agree: some have {self.n_features} columns and targets of shape "
+                f"{self.y_shape}, others {other.n_features} and {other.y_shape}."
+            )
+        self.cells += other.cells
+        if self.values.mean.size == 0:
+            self.values = other.values
+        else:
+            self.values += other.values
+        self._add_classes(other)
+        self.pieces = self.pieces + other.pieces
+        return self
+
+    def _add_classes(self, other: Survey) -> None:
+        if len({survey.classes.dtype.kind in "biuf" for survey in (self, other)}) > 1:
+            raise _mixed(self.classes, other.classes)
+        code = ClassCode(np.union1d(self.classes, other.classes))
+        self.masses = self.masses_of(code) + other.masses_of(code)
+        self.classes = code.classes
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(piece.n_rows for piece in self.pieces)
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of rows that weigh anything."""
+        return sum(piece.n_candidates for piece in self.pieces)
+
+    def candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Return the row numbers of candidates by their positions among the candidates."""
+        if all(piece.weighing is None for piece in self.pieces):
+            return positions
+        firsts = np.cumsum([0, *(piece.n_rows for piece in self.pieces)])
+        passed = np.cumsum([0, *(piece.n_candidates for piece in self.pieces)])
+        rows = np.empty_like(positions)
+        home = np.searchsorted(passed, positions, side="right") - 1
+        for number in np.unique(home):
+            here = home == number
+            candidates = self.pieces[number].candidates()
+            rows[here] = firsts[number] + candidates[positions[here] - passed[number]]
+        return rows
+
+    def code(self, kind: Kind) -> Code:
+        """Return the code of the targets that were seen."""
+        assert self.y_shape is not None
+        if kind == "values":
+            return ValueCode(self.values.mean.size, flat=self.y_shape == ())
+        return LabelCode(self.y_shape[0]) if self.y_shape else ClassCode(self.classes)
+
+    def masses_of(self, code: ClassCode) -> Float:
+        """Return the sum of the sample weights for each class of `code`."""
+        masses: Float = np.zeros(len(code.classes))
+        masses[code.encode(self.classes).codes] = self.masses
+        return masses
+
+    def target_spread(self, code: Code, class_factors: Float | None) -> Spread:
+        """Return weight, mean and variance of the coded targets."""
+        if not isinstance(code, ClassCode):
+            return self.values
+        weight = self.masses_of(code) * (1.0 if class_factors is None else class_factors)
+        return Spread.of_columns(code.encode(code.classes).coded(), weight)
+
+    def digest(self) -> str:
+        """Return a hash of what was seen."""
+        digest: str = joblib.hash([(piece.n_rows, piece.checksum) for piece in self.pieces])
+        return digest
+
+
+def _bytes_of(array: Any) -> Any:
+    """Return what a checksum is taken of, without a copy where rows or columns are in order."""
+    if array is None:
+        return b""
+    if array.dtype.kind == "O":
+        return repr(array.tolist()).encode()
+    return array.T.data if array.flags.f_contiguous else np.ascontiguousarray(array).data
+
+
+def _check_labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return labels of one type, or raise."""
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        raise ValueError(
+            "Unknown label type: continuous. A classifier needs classes, y contains "
+            f"{y[y != np.floor(y)][0]}. Use NystroemRegressor for values."
+        )
+    if y.dtype.kind != "O":
+        return y
+    text = np.array([isinstance(label, str) for label in y])
+    if text.any() and not text.all():
+        raise _mixed(y[text], y[~text])
+    return y.astype(str) if text.all() else y
+
+
+def _mixed(some: npt.NDArray[Any], others: npt.NDArray[Any]) -> ValueError:
+    return ValueError(
+        f"y contains text in some rows and numbers in others: {some.tolist()[:3]} and "
+        f"{others.tolist()[:3]}. Use one of them."
+    )
+
+
+def _check_indicator(y: npt.NDArray[Any]) -> None:
+    other = y[(y != 0) & (y != 1)]
+    if other.size:
+        raise ValueError(
+            f"y has {y.shape[1]} columns, which must be a 0/1 indicator of labels, and contains "
+            f"{other[0]}. Pass one column of classes, or the indicator."
+        )

@@ -1,0 +1,1 @@
+"""Threads, progress, checkpoints and files: nothing here knows what is computed."""

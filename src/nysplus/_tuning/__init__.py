@@ -1,0 +1,1 @@
+"""Kernel width and metric chosen on a sample of the rows."""

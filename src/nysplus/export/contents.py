@@ -1,0 +1,121 @@
+"""What the exports to other languages write: numbers as they are stored, and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from nysplus._rows.targets import ClassCode, ValueCode
+from nysplus._typing import Float
+from nysplus.expansion import KernelExpansion, Storage, Stored
+from nysplus.kernels import Kernel
+
+# Points at which float32 arithmetic is compared with float64.
+COMPARED_POINTS = 512
+WANTED = (
+    "Pass a fitted NystroemClassifier or NystroemRegressor; a Pipeline with one as its last step "
+    "is converted by skl2onnx, after nysplus.export.register_converters()."
+)
+
+Kind = Literal["classes", "labels", "values"]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A fitted model as its exports see it.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    stored : Storage
+    kind : {"classes", "labels", "values"}
+        One class a row, any number of labels a row, or numbers.
+    classes : ndarray
+        Labels of the classes; empty for values.
+    slope : float
+        β of :class:`~nysplus._ridge.probability.Scaling`; 1 for values.
+    """
+
+    kernel: Kernel
+    stored: Storage
+    kind: Kind
+    classes: npt.NDArray[Any]
+    slope: float
+
+    @property
+    def n_features(self) -> int:
+        """Length d of a row."""
+        if self.stored.projection is None:
+            return int(self.stored.landmarks.values.shape[1])
+        return len(self.stored.projection.values)
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns L of scores."""
+        return len(self.stored.intercept.values)
+
+    def float32_error(self, direct: bool) -> float:
+        """Return by how much float32 arithmetic changes scores, relative to the largest of them.
+
+        Measured at landmarks and half way between them.
+
+        Parameters
+        ----------
+        direct : bool
+            Whether kernel values are computed from differences of coordinates and summed with
+            compensation, so that only rounding the numbers themselves counts, or by matrix
+            products, as in :mod:`nysplus.kernels`.
+        """
+        Z, A = self.stored.landmarks.unpacked(), self.stored.dual_coef.unpacked()
+        b = self.stored.intercept.unpacked()
+        points = np.vstack([Z, (Z + np.roll(Z, 1, axis=0)) / 2.0])
+        points = points[:: -(-len(points) // COMPARED_POINTS)].astype(np.float32)
+        K = self.kernel(points.astype(np.float64), Z.astype(np.float64))
+        exact: Float = K @ A + b
+        single = K.astype(np.float32) if direct else self.kernel(points, Z.astype(np.float32))
+        A, b = A.astype(np.float32), b.astype(np.float32)
+        if direct:
+            single, A = single.astype(np.float64), A.astype(np.float64)
+        rounded: Float = single @ A + b
+        largest = np.abs(exact).max()
+        return float(np.abs(rounded - exact).max() / largest) if largest > 0 else 0.0
+
+
+def contents_of(model: Any) -> Contents:
+    """Return what there is to write of a fitted classifier or regressor."""
+    if not hasattr(model, "fit"):
+        raise TypeError(f"{model!r} is no model. {WANTED}")
+    check_is_fitted(model)
+    if not hasattr(model, "expansion_"):
+        raise TypeError(f"{type(model).__name__} is no kernel expansion. {WANTED}")
+    code = model._code
+    if isinstance(code, ValueCode):
+        return contents(model.expansion_)
+    kind: Kind = "classes" if isinstance(code, ClassCode) else "labels"
+    return contents(model.expansion_, kind, code.classes, model._scaling.slope)
+
+
+def contents(
+    expansion: KernelExpansion,
+    kind: Kind = "values",
+    classes: npt.NDArray[Any] | None = None,
+    slope: float = 1.0,
+) -> Contents:
+    """Return the contents of an expansion, in the types that it is stored in."""
+    stored = expansion.storage
+    if stored is None:
+        Z, P = expansion.landmarks, expansion.projection
+        stored = Storage(
+            Stored(Z.toarray() if sp.issparse(Z) else Z),
+            Stored(expansion.dual_coef),
+            Stored(expansion.intercept),
+            None if P is None else Stored(P),
+        )
+    return Contents(
+        expansion.kernel, stored, kind, np.empty(0) if classes is None else classes, slope
+    )

@@ -1,0 +1,167 @@
+"""Kernels: the base class and what widths share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import pdist
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.slicing import float_dtype
+from nysplus._typing import Float
+
+# The median heuristic needs a typical distance, not an exact one: half a million pairs.
+MEDIAN_ROWS = 1000
+# Kernel values that stay in the cache between the product and the exponential, and are many
+# enough for the product not to be slowed down by packing the landmarks again and again.
+CACHED_VALUES = 2**20
+
+
+def squared_distances(X: Any, Z: Any) -> Float:
+    """Return ``‖x_i − z_j‖²`` by one matrix product, of shape (rows of X, rows of Z).
+
+    Dense rows are first moved to the mean of Z. The distances do not change, but
+    ``‖x‖² + ‖z‖² − 2xz`` then no longer cancels when all rows lie far from the origin.
+    """
+    if not sp.issparse(X) and not sp.issparse(Z):
+        shift = Z.mean(axis=0)
+        X, Z = X - shift, Z - shift
+    D: Float = safe_sparse_dot(X, Z.T, dense_output=True)
+    D *= -2.0
+    D += row_norms(X, squared=True)[:, None]
+    D += row_norms(Z, squared=True)[None, :]
+    return np.maximum(D, 0.0, out=D)
+
+
+@dataclass(repr=False, eq=False)
+class Kernel(BaseEstimator):
+    """Base class: a subclass fills a block of the kernel matrix in :meth:`evaluate`."""
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether every matrix ``K(Z, Z)`` is; False where that is not known."""
+        return True
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether :meth:`slopes` gives the kernel's gradients."""
+        return False
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether the width is to be chosen by the targets."""
+        return False
+
+    @property
+    def takes_any_point(self) -> bool:
+        """Whether means of rows may be landmarks; False where only rows themselves make sense."""
+        return True
+
+    def __call__(self, X: Any, Z: Any) -> Float:
+        """Return the kernel matrix of shape (rows of X, rows of Z); integers become float64."""
+        X = X if sp.issparse(X) else np.asarray(X)
+        Z = Z if sp.issparse(Z) else np.asarray(Z)
+        dtype = np.result_type(float_dtype(X.dtype), float_dtype(Z.dtype))
+        return self.evaluate(X.astype(dtype, copy=False), Z.astype(dtype, copy=False))
+
+    def evaluate(self, X: Any, Z: Any) -> Float:
+        """Return ``k(x_i, z_j)`` for floating rows X (b × d) and Z (n × d) of one type.
+
+        A new matrix, which the caller may use up.
+        """
+        raise NotImplementedError
+
+    def bind(self, Z: Any) -> Callable[[Any], Float]:
+        """Return ``X ↦ K(X, Z)`` for one Z and many X, both floating and of one type."""
+        return lambda X: self.evaluate(X, Z)
+
+    def slopes(self, X: Any, Z: Any) -> Float:
+        """Return σ with ``∇_x k(x_i, z_j) = σ_ij (x_i − z_j)``, of shape (rows of X, rows of Z).
+
+        For floating rows of one type, and for a kernel that is `differentiable`: one of the
+        Euclidean distance that is smooth at 0.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no slopes. RBF has them, and Matern with nu=1.5 or 2.5."
+        )
+
+    def resolve(self, blocks: RowBlocks, rng: np.random.RandomState) -> Kernel:
+        """Return this kernel with every parameter that depends on the data set to a number."""
+        return self
+
+
+@dataclass(repr=False, eq=False)
+class _Width(Kernel):
+    """A kernel with a ``gamma``.
+
+    Parameters
+    ----------
+    gamma : "scale", "median", "auto", None or float
+        "scale" as in scikit-learn's ``SVC``; "median" from the median distance between rows;
+        "auto" chosen by the targets; None as in scikit-learn's kernel functions.
+    """
+
+    gamma: float | str | None = "scale"
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether ``gamma`` is "auto"."""
+        return isinstance(self.gamma, str) and self.gamma == "auto"
+
+    @property
+    def width(self) -> float:
+        """``gamma`` as the number that it must be when the kernel is evaluated."""
+        gamma: Any = self.gamma
+        if isinstance(gamma, Real):
+            return float(gamma)
+        raise ValueError(
+            f"gamma={gamma!r} depends on the data, which {type(self).__name__} has not seen. Pass "
+            "a number; inside an estimator, fit finds it."
+        )
+
+    def resolve(self, blocks: RowBlocks, rng: np.random.RandomState) -> Kernel:
+        """Return this kernel with ``gamma`` as a number."""
+        resolved: Kernel = clone(self).set_params(gamma=self._gamma_of(blocks, rng))
+        return resolved
+
+    def _gamma_of(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
+        gamma: Any = self.gamma
+        if gamma is None:
+            return self._default(blocks)
+        if isinstance(gamma, str) and gamma == "scale":
+            return self._scale(blocks, rng)
+        if isinstance(gamma, str) and gamma == "median":
+            return self._median(blocks, rng)
+        if not isinstance(gamma, Real) or not 0 < float(gamma) < np.inf:
+            raise ValueError(
+                f"gamma={gamma!r} is not allowed. Pass 'scale', 'median', 'auto', None "
+                "(scikit-learn's kernel default) or a positive finite number."
+            )
+        return float(gamma)
+
+    def _default(self, blocks: RowBlocks) -> float:
+        return 1.0 / blocks.n_features
+
+    def _scale(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
+        variance = blocks.variance()
+        return 1.0 / (blocks.n_features * variance) if variance > 0 else 1.0
+
+    def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
+        raise ValueError(
+            f"gamma='median' needs a kernel of distances, {type(self).__name__} is none. "
+            "Pass 'scale' or a number."
+        )
+
+
+def _median_distance(blocks: RowBlocks, rng: np.random.RandomState, metric: str) -> float:
+    """Return the median distance between distinct pairs of at most 1000 rows, or 0."""
+    X = blocks.gather(blocks.sample(MEDIAN_ROWS, rng)).X.astype(np.float64)
+    distances = pdist(X.toarray() if sp.issparse(X) else X, metric)
+    return float(np.median(distances[distances > 0])) if (distances > 0).any() else 0.0

@@ -1,0 +1,205 @@
+"""Kernels of inner products and histograms, and kernels that are functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import pairwise
+
+from nysplus._rows.blocks import RowBlocks
+from nysplus._typing import Float
+from nysplus.kernels.base import MEDIAN_ROWS, Kernel, _Width
+
+
+@dataclass(repr=False, eq=False)
+class Polynomial(_Width):
+    """Polynomial kernel ``(γ xz + c)^p``.
+
+    Parameters
+    ----------
+    gamma : "scale", None or float, default="scale"
+        "scale": ``1 / (d · Var(X))``; None: ``1 / d``.
+    coef0 : float, default=1
+    degree : float, default=3
+    """
+
+    coef0: float = 1.0
+    degree: float = 3
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether all terms of the power count positively."""
+        return self.coef0 >= 0 and float(self.degree).is_integer()
+
+    def evaluate(self, X: Any, Z: Any) -> Float:
+        """Return the kernel matrix."""
+        K: Float = pairwise.polynomial_kernel(
+            X, Z, gamma=self.width, coef0=self.coef0, degree=self.degree
+        )
+        return K
+
+
+@dataclass(repr=False, eq=False)
+class Sigmoid(_Width):
+    """Sigmoid kernel ``tanh(γ xz + c)``, which is not positive semidefinite.
+
+    Its negative eigenvalues enter the feature map by their size, as in scikit-learn's
+    ``Nystroem``.
+
+    Parameters
+    ----------
+    gamma : "scale", None or float, default="scale"
+        "scale": ``1 / (d · Var(X))``; None: ``1 / d``.
+    coef0 : float, default=1
+    """
+
+    coef0: float = 1.0
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """False."""
+        return False
+
+    def evaluate(self, X: Any, Z: Any) -> Float:
+        """Return the kernel matrix."""
+        K: Float = pairwise.sigmoid_kernel(X, Z, gamma=self.width, coef0=self.coef0)
+        return K
+
+
+@dataclass(repr=False, eq=False)
+class Cosine(Kernel):
+    """Cosine similarity ``xz / (‖x‖‖z‖)``."""
+
+    def evaluate(self, X: Any, Z: Any) -> Float:
+        """Return the kernel matrix."""
+        K: Float = pairwise.cosine_similarity(X, Z, dense_output=True)
+        return K
+
+
+@dataclass(repr=False, eq=False)
+class Linear(Kernel):
+    """Linear kernel ``xz``."""
+
+    def evaluate(self, X: Any, Z: Any) -> Float:
+        """Return the kernel matrix."""
+        K: Float = pairwise.linear_kernel(X, Z, dense_output=True)
+        return K
+
+
+def _require_histograms(X: Any, kernel: Kernel) -> None:
+    """Raise unless X is dense and has no negative entry, which chi-squared distances need."""
+    name = type(kernel).__name__
+    if sp.issparse(X):
+        raise TypeError(f"{name} takes dense rows only, got a sparse matrix. Pass X.toarray().")
+    if X.size and X.min() < 0:
+        raise ValueError(
+            f"{name} takes non-negative features (histograms, counts), got {X.min():g}. "
+            "Scale the features to [0, 1] or choose another kernel."
+        )
+
+
+@dataclass(repr=False, eq=False)
+class Chi2(_Width):
+    """Chi-squared kernel ``exp(−γ Σ (x − z)² / (x + z))`` of non-negative features.
+
+    Parameters
+    ----------
+    gamma : "scale", "median", None or float, default="scale"
+        "scale" and "median": one over the mean or median chi-squared distance of at most 1000
+        rows; None: 1, as in scikit-learn's ``chi2_kernel``.
+    """
+
+    def evaluate(self, X: Any, Z: Any) -> Float:
+        """Return the kernel matrix."""
+        _require_histograms(X, self)
+        K: Float = pairwise.chi2_kernel(X, Z, gamma=self.width)
+        return K
+
+    def _default(self, blocks: RowBlocks) -> float:
+        return 1.0
+
+    def _scale(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
+        return self._one_over(np.mean, blocks, rng)
+
+    def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
+        return self._one_over(np.median, blocks, rng)
+
+    def _one_over(
+        self, typical: Callable[[Any], Any], blocks: RowBlocks, rng: np.random.RandomState
+    ) -> float:
+        X = blocks.gather(blocks.sample(MEDIAN_ROWS, rng)).X
+        _require_histograms(X, self)
+        distances = -pairwise.additive_chi2_kernel(X)
+        distances = distances[distances > 0]
+        return float(1.0 / typical(distances)) if distances.size else 1.0
+
+
+@dataclass(repr=False, eq=False)
+class AdditiveChi2(Kernel):
+    """Additive chi-squared kernel ``−Σ (x − z)² / (x + z)`` of non-negative features."""
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """False: it is a negative distance."""
+        return False
+
+    def evaluate(self, X: Any, Z: Any) -> Float:
+        """Return the kernel matrix."""
+        _require_histograms(X, self)
+        K: Float = pairwise.additive_chi2_kernel(X, Z)
+        return K
+
+
+@dataclass(repr=False, eq=False)
+class FunctionKernel(Kernel):
+    """Any Python function as a kernel.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x, z, **params)`` of two rows returns a number, as scikit-learn's
+        ``pairwise_kernels`` calls it; with ``vectorized=True`` it gets two matrices and
+        returns the whole kernel matrix, which is far faster.
+    vectorized : bool, default=False
+    params : dict, optional
+        Keyword arguments of `function`.
+
+    Examples
+    --------
+    >>> from nysplus.kernels import FunctionKernel
+    >>> overlap = FunctionKernel(lambda X, Z: X @ Z.T, vectorized=True)
+    >>> overlap([[1.0, 2.0]], [[3.0, 4.0]]).tolist()
+    [[11.0]]
+    """
+
+    function: Callable[..., Any]
+    vectorized: bool = False
+    params: dict[str, Any] | None = field(default=None)
+
+    @property
+    def takes_any_point(self) -> bool:
+        """False: a function may want what rows are, such as counts or codes."""
+        return False
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """False: nobody knows."""
+        return False
+
+    def evaluate(self, X: Any, Z: Any) -> Float:
+        """Return the kernel matrix."""
+        params = self.params or {}
+        if self.vectorized:
+            K = np.asarray(self.function(X, Z, **params))
+        else:
+            K = pairwise.pairwise_kernels(X, Z, metric=self.function, **params)
+        if K.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"The kernel function returned shape {K.shape} for {X.shape[0]} rows and "
+                f"{Z.shape[0]} landmarks; it must return {(X.shape[0], Z.shape[0])}."
+            )
+        return np.array(K, dtype=X.dtype)  # a copy: the caller may use it up

@@ -1,0 +1,5 @@
+"""Save fitted models and load them: safetensors with a checked JSON header, never pickle."""
+
+from nysplus.persistence.container import FORMAT, load, loadable, save
+
+__all__ = ["FORMAT", "load", "loadable", "save"]

@@ -1,0 +1,74 @@
+"""The shape of the package: imports point one way, and nothing optional is imported."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nysplus
+
+SOURCE = Path(nysplus.__file__).parent
+# A room may import itself and every room of an earlier line. docs/background/architecture.md is
+# drawn from the same imports.
+ORDER = """
+    _typing _runtime
+    _validation
+    _rows
+    kernels _holdout _adam
+    expansion
+    _ridge _bytes
+    landmarks
+    _tuning _learning
+    _fit
+    _compression persistence
+    estimators transformer
+    from_sklearn curve export
+    plots
+    __init__
+    experiments
+    cli
+"""
+LEVEL = {room: level for level, line in enumerate(ORDER.split("\n")) for room in line.split()}
+MODULES = sorted(path for path in SOURCE.rglob("*.py"))
+OPTIONAL = """
+    matplotlib rich typer jinja2 pandas pooch polars dask distributed pyarrow onnx onnxruntime
+    skl2onnx
+""".split()
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return the modules of nysplus that a file imports."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes), "relative"
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    return {name for name in names if name.partition(".")[0] == "nysplus"}
+
+
+@pytest.mark.parametrize(
+    "path", MODULES, ids=[str(path.relative_to(SOURCE).with_suffix("")) for path in MODULES]
+)
+def test_imports_point_one_way(path):
+    room = path.relative_to(SOURCE).with_suffix("").parts[0]
+    for name in imports_of(path):
+        target = name.partition(".")[2].partition(".")[0] or "__init__"
+        assert target == room or LEVEL[target] < LEVEL[room], f"{room} imports {target}"
+
+
+def test_import_needs_nothing_optional():
+    """With every optional library made impossible to import, the package still imports."""
+    code = f"import sys; sys.modules.update(dict.fromkeys({OPTIONAL})); import nysplus"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_only_public_names_of_scikit_learn():
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                names = [node.module, *(alias.name for alias in node.names)]
+                assert not any(part.startswith("_") for name in names for part in name.split("."))
