@@ -98,7 +98,7 @@ class Export:
     @property
     def key(self) -> tuple[str, str]:
         """The model."""
-        return self.dataset, self.storage
+        return self.dataset, self.packed
 
 
 class Measured(NamedTuple):
@@ -229,7 +229,7 @@ def run(options: argparse.Namespace) -> None:
 
 def exports_table(rows: Sequence[Export]) -> list[str]:
     """Return the lines of a Markdown table: data and formats, with columns for each storage."""
-    found = {(row.dataset, row.format, row.storage): row for row in rows}
+    found = {(row.dataset, row.format, row.packed): row for row in rows}
     columns: dict[str, Callable[[Export], str]] = {
         "kB": lambda row: f"{row.bytes / 1024:.1f}",
         "µs a row, all at once": lambda row: _time(row.batch_us),

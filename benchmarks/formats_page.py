@@ -52,7 +52,7 @@ def times(rows: Sequence[Export], column: str, one: Key, other: Key) -> str:
     one, other : Key
         What is divided, and what it is divided by.
     """
-    found = {(row.dataset, row.format, row.storage): getattr(row, column) for row in rows}
+    found = {(row.dataset, row.format, row.packed): getattr(row, column) for row in rows}
     datasets = dict.fromkeys(row.dataset for row in rows)
     return extent(found[dataset, *one] / found[dataset, *other] for dataset in datasets)
 
@@ -74,7 +74,7 @@ def noise(rows: Sequence[Export]) -> str:
 
 def accuracies(rows: Sequence[Export]) -> str:
     """Write how often the models are right, by dataset and storage."""
-    right = {(row.dataset, row.storage): row.accuracy for row in rows}
+    right = {(row.dataset, row.packed): row.accuracy for row in rows}
     return "; ".join(
         f"{SOURCES[dataset].title} "
         + ", ".join(f"{right[dataset, storage]:.2f} % in {storage}" for storage in STORAGE)

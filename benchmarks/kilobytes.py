@@ -355,7 +355,7 @@ def _size(model: Any, system: System | None) -> tuple[Any, ...]:
     """Return bytes, landmarks, rank, type of the stored landmarks and whether it is refined."""
     if system is not None:
         return system.stored_bytes(model), None, None, "", None
-    P, storage = model.projection_, model.expansion_.storage
+    P, storage = model.projection_, model.expansion_.packed
     landmarks = model.landmarks_ if storage is None else storage.landmarks.values
     return (
         *(int(model.model_bytes_), len(landmarks), None if P is None else P.shape[1]),

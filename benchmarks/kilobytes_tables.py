@@ -101,7 +101,7 @@ def shape_text(fits: Sequence[CompactFit]) -> str:
     """Say what the median fit consists of."""
     fit = sorted(fits, key=lambda fit: fit.accuracy or 0.0)[len(fits) // 2]
     rank = "" if fit.rank is None else f" × {fit.rank}"
-    return f"{fit.landmarks}{rank}, {fit.storage}"
+    return f"{fit.landmarks}{rank}, {fit.packed}"
 
 
 def enumeration(words: Sequence[str]) -> str:

@@ -34,10 +34,10 @@ ORDER = """
 """
 LEVEL = {room: level for level, line in enumerate(ORDER.split("\n")) for room in line.split()}
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))
-OPTIONAL = """
-    matplotlib rich typer jinja2 pandas pooch polars dask distributed pyarrow onnx onnxruntime
-    skl2onnx
-""".split()
+OPTIONAL = [
+    *("dask", "distributed", "jinja2", "matplotlib", "onnx", "onnxruntime", "pandas", "polars"),
+    *("pooch", "pyarrow", "rich", "skl2onnx", "typer"),
+]
 
 
 def imports_of(path: Path) -> set[str]:

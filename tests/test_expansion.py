@@ -103,8 +103,8 @@ def test_row_slices_follow_working_memory(threads):
         assert [s.start for s in slices[1:]] == [s.stop for s in slices[:-1]]
         assert (slices[0].start, slices[-1].stop) == (0, 2500)
         assert len(row_slices(3, 10**9)) == 3  # never less than a row
-        assert row_slices(1000 // threads, 1024) == [slice(0, 1000 // threads)]
-        assert len(row_slices(1000 // threads, 1024, most=300)) == 4
+        assert row_slices(1000 // threads, 1024, threads=threads) == [slice(0, 1000 // threads)]
+        assert len(row_slices(1000 // threads, 1024, 300, threads=threads)) == 4
     assert row_slices(0, 1024) == []
 
 

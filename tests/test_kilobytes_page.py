@@ -58,7 +58,7 @@ def test_a_run_goes_on_where_it_stopped(kilobytes, tmp_path, monkeypatch):
     refined = by_kind["targets", "refined"]
     assert (refined.landmarks, refined.rows, refined.test_rows) == (20, 1297, 500)
     assert refined.refined in (0, 1)
-    assert refined.storage == "float32"
+    assert refined.packed == "float32"
     drawn = by_kind["draws", "refined"]
     assert drawn.rows == kilobytes.DRAW_ROWS
     svc = by_kind["svc", "sklearn-svc"]

@@ -1,32 +1,78 @@
-"""Hold rows out and compare models on them."""
+"""Hold rows out and compare models on them: the rules that every choice between models uses."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
+from nysplus._rows.targets import Targets
 from nysplus._typing import Float
 
-# Differences between these, in standard errors, may be chance.
+Positions = npt.NDArray[np.intp]
+Candidate = TypeVar("Candidate")
+
+# Differences between these numbers of standard errors may be chance: more rows could reverse them.
 UNCERTAIN = (-1.0, 2.0)
 
 
-def split_rows(
-    blocks: RowBlocks, n_judged: int, n_pool: int, rng: np.random.RandomState
+def split(
+    blocks: RowBlocks, n_held_out: int, n_others: int, rng: np.random.RandomState
 ) -> tuple[Block, Blocks]:
-    """Draw rows to judge by and others to make landmarks from: a third and two thirds if few."""
-    drawn = blocks.gather(blocks.sample(n_judged + n_pool, rng))
-    order = rng.permutation(len(drawn))
-    n_judged = min(n_judged, -(-len(drawn) // 3))
-    others = order[n_judged:] if len(drawn) > 1 else order
-    return drawn.take(order[:n_judged]), drawn.take(others).blocks(blocks.progress.aside())
+    """Draw rows to hold out and other rows to fit to: a third and two thirds where rows are few."""
+    drawn = blocks.gather(blocks.sample(n_held_out + n_others, rng))
+    n_held_out = min(n_held_out, -(-len(drawn) // 3))
+    held_out, others = split_positions(len(drawn), n_held_out, rng)
+    if len(drawn) == 1:
+        others = held_out
+    return drawn.take(held_out), drawn.take(others).blocks(blocks.progress.aside())
+
+
+def split_positions(
+    n_rows: int, n_held_out: int, rng: np.random.RandomState
+) -> tuple[Positions, Positions]:
+    """Return the positions of `n_held_out` rows drawn at random, and those of all others."""
+    order = rng.permutation(n_rows)
+    return order[:n_held_out], order[n_held_out:]
+
+
+def stratified_folds(targets: Targets, n_folds: int, rng: np.random.RandomState) -> list[Positions]:
+    """Return the positions of the rows of each fold, sorted; every class is spread over all folds.
+
+    Values are stratified by ranges between their quantiles.
+    """
+    n_rows = len(targets.coded())
+    order = rng.permutation(n_rows)
+    order = order[np.argsort(targets.groups(n_rows)[order], kind="stable")]
+    return [np.sort(order[i::n_folds]) for i in range(n_folds)]
+
+
+def row_scores(model: Callable[[Any], Float], rows: Block) -> Float:
+    """Return the score of each row: 1 or 0 for classes, minus the squared error for values."""
+    assert rows.targets is not None
+    return rows.targets.row_scores(model(rows.X))
+
+
+def mean_score(model: Callable[[Any], Float], rows: Block) -> float:
+    """Return the weighted mean of the rows' scores: accuracy, or minus the mean squared error."""
+    return float(rows.weight @ row_scores(model, rows) / rows.weight.sum())
+
+
+def best_of(candidates: Iterable[Candidate], score: Callable[[Candidate], Any]) -> Candidate:
+    """Return the candidate of the highest score; of equal ones the first.
+
+    Candidates may come from a generator: only the best one so far is kept.
+    """
+    return max(candidates, key=score)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What rows that were held out say of the learned model and of the one it started from.
+class PairedComparison:
+    """Two models compared on the same held-out rows.
 
     Attributes
     ----------
@@ -47,8 +93,8 @@ class Verdict:
     n_rows: int
 
     @classmethod
-    def of(cls, before: Float, after: Float, weight: Float, needed: float) -> Verdict:
-        """Compare the merits of rows with two models."""
+    def of(cls, before: Float, after: Float, weight: Float, needed: float) -> PairedComparison:
+        """Compare the row_scores of rows with two models."""
         mass, differences = float(weight.sum()), weight * (after - before)
         error = float(np.sqrt((differences**2).sum()))
         return cls(

@@ -17,9 +17,9 @@ from sklearn.utils.multiclass import type_of_target
 from nysplus._fit.plan import Plan
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.nested import NestedFit, NestedSums
-from nysplus._ridge.problem import Task
+from nysplus._ridge.problem import RidgeProblem
 from nysplus._rows.blocks import Block, Blocks
-from nysplus._rows.opening import Intake, is_elsewhere, take_in
+from nysplus._rows.opening import RowsToOpen, is_elsewhere, open_rows
 from nysplus._rows.targets import ClassTargets, DiscreteTargets
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
@@ -182,7 +182,7 @@ def landmark_curve(
             f"landmark_curve needs rows in memory, got {type(X).__name__}. Pass a sample of them "
             "as an array."
         )
-    intake = take_in(model, X, y, sample_weight, model._wanted())
+    intake = open_rows(model, X, y, sample_weight, model._wanted())
     rows, _ = intake.open(Progress(), Journal())
     assert isinstance(rows, Blocks)
     n_held = _n_held(test_size, rows.n_candidates)
@@ -266,7 +266,7 @@ def _n_held(test_size: Any, n_rows: int) -> int:
     )
 
 
-def _planned(model: Any, intake: Intake, sizes: list[int]) -> list[tuple[Plan, list[int]]]:
+def _planned(model: Any, intake: RowsToOpen, sizes: list[int]) -> list[tuple[Plan, list[int]]]:
     """Return the sizes in groups that share their landmarks, each with its checked plan."""
 
     def plan_for(group: list[int]) -> Plan:
@@ -347,7 +347,9 @@ def _nested_fits(
         return [NestedFit(alone.alpha, alone.expansion)]
     feature_map = plan.approximation.build(problem.kernel, points, rng)
     trials = problem.blocks.some(np.sort(problem.blocks.sample(n_trials, rng)))
-    whole = NestedSums.over(Task(problem.blocks, feature_map, plan.alphas, rng, "curve"), trials)
+    whole = NestedSums.over(
+        RidgeProblem(problem.blocks, feature_map, plan.alphas, rng, "curve"), trials
+    )
     largest = whole.fit()
     smaller = [size for size in sizes if size < feature_map.n_landmarks]
     order, nested = whole.ordered(smaller[-1], largest.alpha)

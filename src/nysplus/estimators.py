@@ -18,12 +18,12 @@ from nysplus._compression.compress import compress_model
 from nysplus._fit.cost import Cost, estimate, invented_rows
 from nysplus._fit.plan import Plan, make_alphas, make_plan
 from nysplus._fit.score import evaluate
-from nysplus._ridge.leave_one_out import LeftOut
+from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._ridge.running import RunningFit
 from nysplus._rows.applying import predicted
 from nysplus._rows.blocks import RowBlocks
-from nysplus._rows.opening import Intake, Wanted, is_elsewhere, take_in
+from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
 from nysplus._rows.slicing import float_dtype
 from nysplus._rows.targets import ClassCode, Code, ValueCode
 from nysplus._runtime.checkpoint import FileJournal, Journal, identity
@@ -62,11 +62,11 @@ class _KernelMachine(CallbackSupportMixin):
     _code: Code
     _running: RunningFit
 
-    def _wanted(self, code: Code | None = None, several: bool = True) -> Wanted:
+    def _wanted(self, code: Code | None = None, several: bool = True) -> TargetSpec:
         """Return what a fit makes of the targets."""
-        return Wanted(self._kind, code=code, several=several)
+        return TargetSpec(self._kind, code=code, several=several)
 
-    def _plan(self, intake: Intake) -> Plan:
+    def _plan(self, intake: RowsToOpen) -> Plan:
         """Check all parameters, before any work."""
         kernel = make_kernel(self.kernel, gamma=self.gamma)
         return make_plan(self, kernel, intake.n_features, intake.dtype, intake.kind)
@@ -74,7 +74,7 @@ class _KernelMachine(CallbackSupportMixin):
     def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> None:
         """Choose landmarks and fit; sets every fitted attribute."""
         journal = Journal() if checkpoint is None else FileJournal(checkpoint)
-        intake = take_in(self, X, y, sample_weight, self._wanted())
+        intake = open_rows(self, X, y, sample_weight, self._wanted())
         plan = self._plan(intake)
         self.__dict__.pop("_running", None)
         with progress_of(self, X, y) as progress:
@@ -102,7 +102,7 @@ class _KernelMachine(CallbackSupportMixin):
         """Add rows to the sums, with landmarks chosen from the first ones; solve again."""
         reset = not hasattr(self, "expansion_")
         # the other classes may come in later calls
-        intake = take_in(self, X, y, sample_weight, self._wanted(code, several=False), reset)
+        intake = open_rows(self, X, y, sample_weight, self._wanted(code, several=False), reset)
         plan = self._plan(intake)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
@@ -241,7 +241,7 @@ class _KernelMachine(CallbackSupportMixin):
         assert code is not None
         self._code = code
 
-    def _set_scaling(self, found: Scaling | LeftOut) -> None:
+    def _set_scaling(self, found: Scaling | LeaveOneOut) -> None:
         """Set, or fit, what turns scores into probabilities; values have none."""
 
     def _predict(self, X: Any) -> Any:
@@ -275,8 +275,8 @@ class _KernelMachine(CallbackSupportMixin):
             return result
         # rows may have classes that the model does not know, and never gets right
         code = None if isinstance(self._code, ClassCode) else self._code
-        wanted = Wanted(self._kind, code=code, several=False)
-        intake = take_in(self, X, y, sample_weight, wanted, reset=False)
+        wanted = TargetSpec(self._kind, code=code, several=False)
+        intake = open_rows(self, X, y, sample_weight, wanted, reset=False)
         blocks, found = intake.open(Progress(), Journal())
         return evaluate(self._decoded, blocks, found)
 
@@ -504,8 +504,8 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _wanted(self, code: Code | None = None, several: bool = True) -> Wanted:
-        return Wanted(self._kind, self.class_weight, code, several=several)
+    def _wanted(self, code: Code | None = None, several: bool = True) -> TargetSpec:
+        return TargetSpec(self._kind, self.class_weight, code, several=several)
 
     def _set_code(self, code: Code | None) -> None:
         super()._set_code(code)
@@ -607,9 +607,9 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         assert not isinstance(self._code, ValueCode)
         return self._code.decision(self.expansion_(X))
 
-    def _set_scaling(self, found: Scaling | LeftOut) -> None:
+    def _set_scaling(self, found: Scaling | LeaveOneOut) -> None:
         assert not isinstance(self._code, ValueCode)
-        if isinstance(found, LeftOut):
+        if isinstance(found, LeaveOneOut):
             some = found.scores(SCALING_ROWS)
             found = fit_scaling(some.scores, self._code.recode(some.Y), some.weight)
         self._scaling = found

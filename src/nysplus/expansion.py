@@ -27,7 +27,7 @@ MIN_BLOCK_ROWS = 128
 
 
 @dataclass(frozen=True)
-class Stored:
+class PackedArray:
     """An array as it is stored.
 
     Attributes
@@ -54,21 +54,21 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Storage:
+class PackedExpansion:
     """The stored numbers of an expansion ``k(xP, Z) A + b`` with dense landmarks.
 
     Attributes
     ----------
-    landmarks, dual_coef, intercept : Stored
+    landmarks, dual_coef, intercept : PackedArray
         Z, A and b.
-    projection : Stored or None
+    projection : PackedArray or None
         P.
     """
 
-    landmarks: Stored
-    dual_coef: Stored
-    intercept: Stored
-    projection: Stored | None = None
+    landmarks: PackedArray
+    dual_coef: PackedArray
+    intercept: PackedArray
+    projection: PackedArray | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -91,7 +91,7 @@ def rounded(array: Float, scale: npt.NDArray[np.float32]) -> npt.NDArray[np.int8
     return np.rint(steps).clip(-LARGEST_INT8, LARGEST_INT8).astype(np.int8)
 
 
-def pack(array: npt.NDArray[Any], dtype: str) -> Stored:
+def pack(array: npt.NDArray[Any], dtype: str) -> PackedArray:
     """Return an array stored in the type `dtype`. O(size).
 
     Parameters
@@ -112,7 +112,9 @@ def pack(array: npt.NDArray[Any], dtype: str) -> Stored:
             f"Numbers up to {np.abs(numbers).max():g} do not fit in {dtype}. Scale the features, "
             "or use a larger type."
         )
-    return Stored(rounded(numbers, checked), checked) if dtype == "int8" else Stored(checked)
+    return (
+        PackedArray(rounded(numbers, checked), checked) if dtype == "int8" else PackedArray(checked)
+    )
 
 
 def stored_bytes(array: Any) -> int:
@@ -138,7 +140,7 @@ class KernelExpansion:
         b.
     projection : ndarray of shape (d, r), or (d,) for a diagonal one, optional
         P; by default the rows are taken as they are.
-    storage : Storage, optional
+    packed : PackedExpansion, optional
         The same numbers as they are stored, where that takes fewer bytes: Z, A, b and P are then
         what it unpacks to (see :meth:`unpacked`).
     """
@@ -148,10 +150,10 @@ class KernelExpansion:
     dual_coef: Float
     intercept: Float
     projection: Float | None = None
-    storage: Storage | None = None
+    packed: PackedExpansion | None = None
 
     @classmethod
-    def unpacked(cls, kernel: Kernel, storage: Storage) -> KernelExpansion:
+    def unpacked(cls, kernel: Kernel, storage: PackedExpansion) -> KernelExpansion:
         """Return the function whose numbers are stored this way."""
         P = None if storage.projection is None else storage.projection.unpacked()
         Z, A, b = storage.landmarks, storage.dual_coef, storage.intercept
@@ -160,8 +162,8 @@ class KernelExpansion:
     @property
     def n_bytes(self) -> int:
         """Bytes of the numbers Z, A, b and P as they are stored."""
-        if self.storage is not None:
-            return self.storage.n_bytes
+        if self.packed is not None:
+            return self.packed.n_bytes
         arrays = [self.landmarks, self.dual_coef, self.intercept]
         if self.projection is not None:
             arrays.append(self.projection)

@@ -20,7 +20,7 @@ from nysplus._compression.compress import compress_model
 from nysplus._ridge.path import cholesky
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Blocks
-from nysplus._rows.opening import Wanted, take_in
+from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.targets import ClassCode, Code, LabelCode, ValueCode
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
@@ -148,8 +148,8 @@ def _scaling(result: NystroemClassifier, imported: _Imported, X: Any, y: Any) ->
         raise ValueError("Probabilities are scaled by rows and their classes: pass both X and y.")
     if X is None:
         return Scaling(imported.slope, isinstance(imported.code, LabelCode))
-    wanted = Wanted("classes", code=imported.code, several=False)
-    blocks, _ = take_in(result, X, y, None, wanted, reset=False).open(Progress(), Journal())
+    wanted = TargetSpec("classes", code=imported.code, several=False)
+    blocks, _ = open_rows(result, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.arange(blocks.n_rows))
     return fit_scaling(result.expansion_(rows.X), rows.labels, rows.weight)
 

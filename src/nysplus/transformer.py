@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from nysplus._fit.plan import make_plan
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._rows.applying import predicted
-from nysplus._rows.opening import Wanted, take_in
+from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import CallbackSupportMixin, progress_of, with_callbacks
@@ -130,8 +130,8 @@ class Nystroem(
         )
         selector = make_selector(self.selection)
         looks = selector.targets != "ignored" or kernel.is_tuned
-        wanted = Wanted("classes" if looks else None, required=False)
-        intake = take_in(self, X, y, None, wanted)
+        wanted = TargetSpec("classes" if looks else None, required=False)
+        intake = open_rows(self, X, y, None, wanted)
         plan = make_plan(self, kernel, intake.n_features, intake.dtype, intake.kind)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:

@@ -22,8 +22,8 @@ from nysplus._rows.slicing import row_slices
 from nysplus._typing import Float
 from nysplus.expansion import (
     KernelExpansion,
-    Storage,
-    Stored,
+    PackedArray,
+    PackedExpansion,
     int8_scale,
     pack,
     rounded,
@@ -75,15 +75,15 @@ def stored(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpansion:
         P = _stored_map(expansion.projection, dtype, wide, X)
     Z = pack(expansion.landmarks, dtype)
 
-    def completed(A: Stored, b: Float) -> KernelExpansion:
-        return KernelExpansion.unpacked(expansion.kernel, Storage(Z, A, pack(b, wide), P))
+    def completed(A: PackedArray, b: Float) -> KernelExpansion:
+        return KernelExpansion.unpacked(expansion.kernel, PackedExpansion(Z, A, pack(b, wide), P))
 
     A = expansion.dual_coef.astype(np.float64)
     if dtype == "float64":
         return completed(pack(A, dtype), expansion.intercept)
     F = expansion(X).astype(np.float64)
 
-    def judged(coefficients: Stored) -> tuple[float, KernelExpansion]:
+    def judged(coefficients: PackedArray) -> tuple[float, KernelExpansion]:
         """Return the root mean square of what changes, with b from the means."""
         differences = F - completed(coefficients, np.zeros(F.shape[1]))(X)
         b = differences.mean(axis=0)
@@ -100,7 +100,7 @@ def stored(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpansion:
     return best
 
 
-def _stored_map(P: Float, dtype: str, wide: str, X: Any) -> Stored:
+def _stored_map(P: Float, dtype: str, wide: str, X: Any) -> PackedArray:
     """Return the map in a type; rounded to int8 in turn, so that rows go where they went before.
 
     The largest entries are often those of features that are hardly ever other than zero. Smaller
@@ -119,7 +119,7 @@ def _stored_map(P: Float, dtype: str, wide: str, X: Any) -> Stored:
     H.flat[:: len(H) + 1] += MAP_RIDGE * mean if mean > 0 else 1.0
     P = P.astype(np.float64)
 
-    def change(found: Stored) -> Float:
+    def change(found: PackedArray) -> Float:
         E = P - found.unpacked()
         lost: Float = np.einsum("ij,ij->j", E, H @ E)
         return lost
@@ -133,7 +133,7 @@ def _stored_map(P: Float, dtype: str, wide: str, X: Any) -> Stored:
         assert found.scale is not None
         values[:, better], scale[better] = found.values[:, better], found.scale[better]
         least = np.minimum(least, lost)
-    return Stored(values, scale)
+    return PackedArray(values, scale)
 
 
 def _within(A: Float, dtype: str) -> Float:
@@ -194,7 +194,7 @@ class _Equations:
         scatter -= np.outer(total, total / N)
         return cls(scatter, product, N, noise)
 
-    def solutions(self, A: Float, dtype: str) -> Iterator[Stored]:
+    def solutions(self, A: Float, dtype: str) -> Iterator[PackedArray]:
         """Yield coefficients near A, and others for the same scores, rounded to `dtype`."""
         H = self._with_ridge(CHANGE_RIDGE)
         change = cho_solve(cho_factor(H), self.product - self.scatter @ A)
@@ -212,7 +212,7 @@ class _Equations:
         return H
 
 
-def _rounded_in_turn(A: Float, H: Float, dtype: str, share: float = 1.0) -> Stored:
+def _rounded_in_turn(A: Float, H: Float, dtype: str, share: float = 1.0) -> PackedArray:
     """Round coefficients row by row; the rows that are left make up for each one's error.
 
     With ``H⁻¹ = UᵀU`` an error e in row i is made up for best, in the sense of H, by taking
@@ -235,10 +235,10 @@ def _rounded_in_turn(A: Float, H: Float, dtype: str, share: float = 1.0) -> Stor
             values[row] = rounded(left[i], scale)
         error = (left[i] - values[row] * unit) / U[i, i]
         left[i + 1 :] -= np.outer(U[i, i + 1 :], error)
-    return Stored(values, scale)
+    return PackedArray(values, scale)
 
 
-def types_that_hold(expansion: KernelExpansion, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+def representable_types(expansion: KernelExpansion, dtypes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the types whose range the landmarks and the map are within: float16 has a small one.
 
     Coefficients that are not are cut, and the others make up for it.
@@ -251,7 +251,7 @@ def types_that_hold(expansion: KernelExpansion, dtypes: tuple[str, ...]) -> tupl
     return tuple(dtype for dtype in dtypes if small or dtype != "float16")
 
 
-def in_type(
+def quantise(
     expansion: KernelExpansion,
     dtype: str,
     blocks: RowBlocks,

@@ -22,18 +22,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nysplus._bytes.budget import TYPES, Budget, Size, make_budget
-from nysplus._bytes.quantise import in_type, stored, types_that_hold
+from nysplus._bytes.quantise import quantise, representable_types, stored
 from nysplus._compression.pruning import Positions, check_number, reduced
 from nysplus._fit.plan import make_alphas
 from nysplus._learning.refine import MAX_RANK, MIN_ROWS, Refinement
 from nysplus._learning.search import MORE_RATE, MORE_STEPS
-from nysplus._learning.setup import Learner
+from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.training import train
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Block, RowBlocks
-from nysplus._rows.opening import Wanted, take_in
+from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.projected import composed, project
 from nysplus._rows.slicing import float_dtype
 from nysplus._rows.targets import (
@@ -167,9 +167,9 @@ class Small:
         if not self.dtypes:
             yield self
             return
-        for dtype in types_that_hold(self.expansion, self.dtypes):
+        for dtype in representable_types(self.expansion, self.dtypes):
             rng = np.random.RandomState(0)  # the same rows for all types
-            small = in_type(self.expansion, dtype, pool, rng)
+            small = quantise(self.expansion, dtype, pool, rng)
             yield replace(self, expansion=small, dtypes=(dtype,))
 
     def finished(self, pool: RowBlocks) -> Small:
@@ -199,8 +199,8 @@ def _best(ways: Ways, judged: Block, pool: RowBlocks, limit: Budget | None) -> S
 def _merit(expansion: KernelExpansion, judged: Block) -> float:
     """Return the mean of what counts in comparisons over some rows."""
     assert judged.targets is not None
-    merits = judged.targets.merits(expansion(judged.X))
-    return float(judged.weight @ merits / judged.weight.sum())
+    row_scores = judged.targets.row_scores(expansion(judged.X))
+    return float(judged.weight @ row_scores / judged.weight.sum())
 
 
 def _copy(model: Any, small: Small) -> Any:
@@ -376,7 +376,7 @@ class _Trial:
         assert size.rank is not None
         seen, problem = self._seen, self._problem
         dtype, everything = problem.blocks.dtype, np.arange(len(seen))
-        learner = Learner.of(seen, size.rank, self.rng)
+        learner = TrainingSetup.of(seen, size.rank, self.rng)
         (way,) = Refinement(search=False).ways(len(seen))
         first = learner.first(self._landmarks(problem, size.n), way.width)
         p = train(learner.rows, self.used, first, learner.b, way.recipe, seed)
@@ -403,11 +403,11 @@ class _Trial:
 
 def _rows(model: Any, X: Any, y: Any, rng: np.random.RandomState) -> Block:
     """Return some rows, wherever they are, with targets coded as the model's own."""
-    wanted = Wanted(None)
+    wanted = TargetSpec(None)
     if y is not None:
         weights = getattr(model, "class_weight", None)
-        wanted = Wanted(model._kind, weights, model._code, several=False)
-    blocks, _ = take_in(model, X, y, None, wanted, reset=False).open(Progress(), Journal())
+        wanted = TargetSpec(model._kind, weights, model._code, several=False)
+    blocks, _ = open_rows(model, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.sort(blocks.sample(min(MOST_ROWS, blocks.n_candidates), rng)))
     if rows.targets is None:
         rows = replace(rows, targets=_predicted(model._code, model.expansion_(rows.X)))

@@ -99,7 +99,7 @@ def reduced(
         return expansion, np.arange(n)
     if not kernel.positive_semidefinite and not isinstance(kernel, FunctionKernel):
         raise _indefinite(kernel)
-    seen = replace(expansion, projection=None, storage=None)
+    seen = replace(expansion, projection=None, packed=None)
     if X is not None and expansion.projection is not None:
         X = project(X, expansion.projection)
     followed = _followed(Z, X, weight)

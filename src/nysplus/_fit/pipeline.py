@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nysplus._bytes.budget import Limit
-from nysplus._bytes.quantise import in_type
-from nysplus._holdout import Verdict
+from nysplus._bytes.quantise import quantise
+from nysplus._holdout import PairedComparison
 from nysplus._learning.refine import Refined, Refinement, refine
 from nysplus._ridge.fit import ExpansionFit, fit_expansion
 from nysplus._rows.blocks import RowBlocks
@@ -75,11 +75,11 @@ class Chosen:
         # drawn first: a model that learning does not change is the one without learning
         rounding = np.random.RandomState(rng.randint(2**31 - 1))
         found = self._refined(fit, rng)
-        small = in_type(found.expansion, found.dtype or self.limit.dtype, self.given, rounding)
+        small = quantise(found.expansion, found.dtype or self.limit.dtype, self.given, rounding)
         if found.kept and self._spoiled(found.expansion, small):
             # such as a map that was judged behind the metric's, and is rounded together with it
             found = Refined(fit.expansion)
-            small = in_type(fit.expansion, self.limit.dtype, self.given, rounding)
+            small = quantise(fit.expansion, self.limit.dtype, self.given, rounding)
         return replace(found, expansion=small)
 
     def _refined(self, fit: ExpansionFit, rng: np.random.RandomState) -> Refined:
@@ -95,5 +95,5 @@ class Chosen:
         blocks, rng = self.given, np.random.RandomState(0)
         rows = blocks.gather(blocks.sample(min(blocks.n_candidates, CHECKED_ROWS), rng))
         assert rows.targets is not None
-        after, before = (rows.targets.merits(model(rows.X)) for model in (small, expansion))
-        return Verdict.of(after, before, rows.weight, SPOILED).better
+        after, before = (rows.targets.row_scores(model(rows.X)) for model in (small, expansion))
+        return PairedComparison.of(after, before, rows.weight, SPOILED).better

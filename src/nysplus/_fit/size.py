@@ -15,8 +15,8 @@ from nysplus._bytes.budget import (
     most_landmarks,
     no_room,
 )
-from nysplus._bytes.quantise import in_type, types_that_hold
-from nysplus._holdout import split_rows
+from nysplus._bytes.quantise import quantise, representable_types
+from nysplus._holdout import split
 from nysplus._ridge.fit import fit_expansion
 from nysplus._rows.blocks import RowBlocks
 from nysplus._rows.projected import projected
@@ -135,7 +135,7 @@ def choose_size(
     if len(sizes) == 1 and sizes[0].dtypes in (("int8",), ("float32",)):
         return sizes[0]
     n_pool = max(POOL_ROWS, POOL_RATIO * max(size.n for size in sizes))
-    judged, pool = split_rows(given, JUDGED_ROWS, n_pool, rng)
+    judged, pool = split(given, JUDGED_ROWS, n_pool, rng)
     progress, n_rows = given.progress, pool.n_rows
     pool = replace(pool, progress=Progress())  # of the single fits nothing is told
     problem = replace(problem, blocks=projected(pool, projection))
@@ -148,9 +148,9 @@ def choose_size(
                 problem.blocks, Z, problem.kernel, problem.approximation, problem.alphas, rng
             )
             model = replace(fit.expansion, projection=projection)
-            for dtype in types_that_hold(model, size.dtypes):
-                small = in_type(model, dtype, pool, rng)
-                merit = float(judged.weight @ judged.targets.merits(small(judged.X)))
+            for dtype in representable_types(model, size.dtypes):
+                small = quantise(model, dtype, pool, rng)
+                merit = float(judged.weight @ judged.targets.row_scores(small(judged.X)))
                 found.append((merit, -small.n_bytes, replace(size, dtypes=(dtype,))))
             advance(n_rows)
     if not found:

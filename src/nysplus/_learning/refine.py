@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from nysplus._bytes.budget import Limit, Size, most_landmarks
-from nysplus._holdout import Verdict
+from nysplus._holdout import PairedComparison
 from nysplus._learning.search import Clock, Trial, Way
-from nysplus._learning.setup import Learner
+from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.training import Recipe
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import RowBlocks
@@ -216,9 +216,9 @@ class Refined:
     scaling : Scaling or None
         From the learned model's scores to probabilities; None for values and where the first
         model stays.
-    verdict : Verdict or None
+    verdict : PairedComparison or None
         None where nothing could be tried.
-    merits : tuple of float
+    row_scores : tuple of float
         Of the candidates on the held-out rows, in the order they were tried.
     """
 
@@ -226,8 +226,8 @@ class Refined:
     kept: bool = False
     dtype: str | None = None
     scaling: Scaling | None = None
-    verdict: Verdict | None = None
-    merits: tuple[float, ...] = ()
+    verdict: PairedComparison | None = None
+    row_scores: tuple[float, ...] = ()
 
 
 def refine(
@@ -268,19 +268,19 @@ def refine(
         blocks.progress.note("refine: no map fits in the budget; the model stays as it was")
         return Refined(start)
     widest = max(size.rank or 0 for size in sizes)
-    learner = Learner.of(rows, widest, rng, problem.kernel)
+    learner = TrainingSetup.of(rows, widest, rng, problem.kernel)
     seed = rng.randint(2**31 - 1)
     trial = Trial(problem, selector, start, rows, learner, seed, clock, dtype)
     choice = trial.choose(sizes, refinement.ways(len(rows), blocks.discrete))
     verdict = choice.verdict
     blocks.progress.note(str(verdict))
     if not verdict.better:
-        return Refined(start, verdict=verdict, merits=choice.merits)
+        return Refined(start, verdict=verdict, row_scores=choice.row_scores)
     expansion, held, scaling = trial.final(choice), choice.held, None
     if isinstance(held.targets, DiscreteTargets):
         scaling = fit_scaling(held.scores / held.score_unit, held.targets, held.weight)
     stored_as = next(iter(choice.candidate.size.dtypes), None)
-    return Refined(expansion, True, stored_as, scaling, verdict, choice.merits)
+    return Refined(expansion, True, stored_as, scaling, verdict, choice.row_scores)
 
 
 def _affordable(blocks: RowBlocks, max_rows: int, rng: np.random.RandomState) -> int:

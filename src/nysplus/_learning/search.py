@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._bytes.budget import Size
-from nysplus._bytes.quantise import in_type, types_that_hold
-from nysplus._holdout import Verdict
+from nysplus._bytes.quantise import quantise, representable_types
+from nysplus._holdout import PairedComparison
 from nysplus._learning.gradients import Parameters
-from nysplus._learning.setup import Learner
+from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.training import Recipe, train
-from nysplus._learning.validation import Held, Run, Split
+from nysplus._learning.validation import Run, Split, ValidationScores
 from nysplus._ridge.fit import fit_expansion
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.projected import projected
@@ -61,7 +61,7 @@ class Way:
     Attributes
     ----------
     width : float
-        To start with (see :meth:`~nysplus._learning.setup.Learner.first`).
+        To start with (see :meth:`~nysplus._learning.setup.TrainingSetup.first`).
     recipe : Recipe
     longer : float
         How many times as long a run may be, if that helps.
@@ -120,18 +120,18 @@ class Choice:
     ----------
     candidate : Candidate
         Its size has one type at most.
-    merits : tuple of float
+    row_scores : tuple of float
         Of all candidates on held-out rows, after a trial.
-    held : Held
-    verdict : Verdict
+    held : ValidationScores
+    verdict : PairedComparison
     judged : Run
         The model that was judged, or one of them.
     """
 
     candidate: Candidate
-    merits: tuple[float, ...]
-    held: Held
-    verdict: Verdict
+    row_scores: tuple[float, ...]
+    held: ValidationScores
+    verdict: PairedComparison
     judged: Run
 
 
@@ -148,7 +148,7 @@ class Trial:
         The unrefined model.
     rows : Block
         All of them.
-    learner : Learner
+    learner : TrainingSetup
         Of the same rows.
     seed : int
         Every run draws its rows in the same order, so that chance prefers none.
@@ -161,7 +161,7 @@ class Trial:
     selector: LandmarkSelector
     start: KernelExpansion
     rows: Block
-    learner: Learner
+    learner: TrainingSetup
     seed: int
     clock: Clock
     dtype: str | None = None
@@ -204,9 +204,9 @@ class Trial:
                 self._rng,
             ).expansion
             if self.dtype is not None:
-                model = in_type(model, self.dtype, some, self._rng)
+                model = quantise(model, self.dtype, some, self._rng)
         assert judged.targets is not None
-        return Split(held, others, model.landmarks, judged.targets.merits(model(judged.X)))
+        return Split(held, others, model.landmarks, judged.targets.row_scores(model(judged.X)))
 
     def _blocks(self, some: npt.NDArray[np.intp]) -> Blocks:
         # small fits, of which nothing is told
@@ -230,16 +230,16 @@ class Trial:
             candidates.append(Candidate(fewer, ways[0]))
         tried = self._tried(candidates)
         found = self._runs(tried, splits, FEW_TIME if self.few else TRIED_TIME)
-        held = [Held.joined(self.rows, splits, runs) for runs in found]
-        merits = [each.merit for each in held]
-        i = int(np.argmax(merits))
+        held = [ValidationScores.joined(self.rows, splits, runs) for runs in found]
+        row_scores = [each.merit for each in held]
+        i = int(np.argmax(row_scores))
         if not held[i].better_than(held[0], CONVINCING):
             i = 0
         best, runs = tried[i], found[i]
         if not self.few:
             best, runs = self._best_length(candidates[i], best, splits, runs)
         best, runs = self._stored(best, splits, runs)
-        judged = Held.joined(self.rows, splits, runs)
+        judged = ValidationScores.joined(self.rows, splits, runs)
         needed = FEW_NEEDED if self.few else NEEDED
         for fold in [] if self.few else folds[1:MOST_SPLITS]:
             if not judged.verdict(needed).uncertain:
@@ -247,8 +247,8 @@ class Trial:
             splits = [*splits, self.split(fold)]
             (more,) = self._runs([best], splits[-1:], BEST_TIME)
             runs = [*runs, *self._stored(best, splits[-1:], more)[1]]
-            judged = Held.joined(self.rows, splits, runs)
-        return Choice(best, tuple(merits), judged, judged.verdict(needed), runs[0])
+            judged = ValidationScores.joined(self.rows, splits, runs)
+        return Choice(best, tuple(row_scores), judged, judged.verdict(needed), runs[0])
 
     def _best_size(self, sizes: list[Size], way: Way, splits: list[Split]) -> Size:
         """Return the size that serves best."""
@@ -260,8 +260,8 @@ class Trial:
         else:
             tried = self._tried(candidates)
         found = self._runs(tried, splits, SIZE_TIME)
-        merits = [Held.joined(self.rows, splits, runs).merit for runs in found]
-        return sizes[int(np.argmax(merits))]
+        row_scores = [ValidationScores.joined(self.rows, splits, runs).merit for runs in found]
+        return sizes[int(np.argmax(row_scores))]
 
     def _tried(self, candidates: list[Candidate]) -> list[Candidate]:
         """Return the candidates, or shorter runs of all of them where these take long."""
@@ -275,13 +275,13 @@ class Trial:
         self, full: Candidate, tried: Candidate, splits: list[Split], runs: list[Run]
     ) -> tuple[Candidate, list[Run]]:
         """Lengthen the best trial as long as that helps: with noisy targets it may not."""
-        best, merit = tried, Held.joined(self.rows, splits, runs).merit
+        best, merit = tried, ValidationScores.joined(self.rows, splits, runs).merit
         length = 1.0 if tried is full else 0.5
         while min(2.0 * length, full.way.longer) >= WORTH_WHILE * length:
             length = min(2.0 * length, full.way.longer)
             candidate = replace(full, way=full.way.scaled(length, 1.0))
             (longer,) = self._runs([candidate], splits, BEST_TIME)
-            reached = Held.joined(self.rows, splits, longer).merit
+            reached = ValidationScores.joined(self.rows, splits, longer).merit
             if reached < merit:
                 break
             best, runs, merit = candidate, longer, reached
@@ -292,12 +292,12 @@ class Trial:
     ) -> tuple[Candidate, list[Run]]:
         """Return the runs with numbers in the type that serves best, and this type."""
         found = []
-        for dtype in types_that_hold(runs[0].model, candidate.size.dtypes):
+        for dtype in representable_types(runs[0].model, candidate.size.dtypes):
             kept = []
             for split, run in zip(splits, runs, strict=True):
-                model = in_type(run.model, dtype, self._blocks(split.others), self._rng)
+                model = quantise(run.model, dtype, self._blocks(split.others), self._rng)
                 kept.append(replace(run, scores=model(self.rows.X[split.held])))
-            found.append((Held.joined(self.rows, splits, kept).merit, dtype, kept))
+            found.append((ValidationScores.joined(self.rows, splits, kept).merit, dtype, kept))
         if not found:
             return candidate, runs
         # of equal ones the smallest, which comes first
@@ -332,7 +332,7 @@ class Trial:
                     advance(candidate.n_rows)
         return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))]
 
-    def _learner(self, size: Size) -> Learner:
+    def _learner(self, size: Size) -> TrainingSetup:
         assert size.rank is not None
         return self.learner.narrowed(size.rank)
 

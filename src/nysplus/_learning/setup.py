@@ -14,7 +14,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from nysplus._learning.gradients import UNIT_RBF, Parameters
 from nysplus._learning.losses import Loss, Softmax, Squared, loss_of
 from nysplus._learning.training import TrainingRows
-from nysplus._rows.accumulators import Spread
+from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.blocks import Block
 from nysplus._rows.slicing import row_slices
 from nysplus._rows.targets import Targets, ValueTargets
@@ -35,7 +35,7 @@ LEAST_UNIT = 0.1
 
 
 @dataclass(frozen=True)
-class Learner:
+class TrainingSetup:
     """The rows of training, how it starts, and the way back to the rows as given.
 
     Training sees ``(x − μ) / s``, so that steps of the map do not depend on units, and values as
@@ -71,7 +71,7 @@ class Learner:
     @classmethod
     def of(
         cls, block: Block, rank: int, rng: np.random.RandomState, kernel: Kernel = UNIT_RBF
-    ) -> Learner:
+    ) -> TrainingSetup:
         """Make rows ready and find directions. The width of the kernel does not count."""
         X, weight = block.X, block.weight
         mean, unit = _mean_and_unit(X)
@@ -87,7 +87,7 @@ class Learner:
         kernel = clone(kernel).set_params(gamma=1.0)
         return cls(rows, mean, unit, basis, U, Y, b, target_mean, target_unit, kernel)
 
-    def narrowed(self, rank: int) -> Learner:
+    def narrowed(self, rank: int) -> TrainingSetup:
         """Return the same with the first directions only."""
         if rank >= self.basis.shape[1]:
             return self
@@ -176,7 +176,7 @@ def _standardised_targets(block: Block) -> tuple[Targets, Float, Float]:
     n_outputs = block.targets.n_outputs
     if not isinstance(block.targets, ValueTargets):
         return block.targets, np.zeros(n_outputs), np.ones(n_outputs)
-    spread = Spread.of_columns(block.Y, block.weight)
+    spread = MeanAndScatter.of_columns(block.Y, block.weight)
     unit = np.sqrt(spread.variance)
     unit = np.where(unit > 0, unit, 1.0)
     return ValueTargets((block.Y - spread.mean) / unit), spread.mean, unit

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._holdout import Verdict
+from nysplus._holdout import PairedComparison
 from nysplus._learning.gradients import Parameters
 from nysplus._ridge.probability import fit_scaling
 from nysplus._rows.blocks import Block
@@ -27,14 +27,14 @@ class Split:
         Positions of the rows that judge, and of those that are learned from.
     landmarks : ndarray or CSR matrix of shape (n, d)
         Of the unrefined model.
-    merits : ndarray of shape (rows,)
+    row_scores : ndarray of shape (rows,)
         What it makes of the rows that judge.
     """
 
     held: npt.NDArray[np.intp]
     others: npt.NDArray[np.intp]
     landmarks: Any
-    merits: Float
+    row_scores: Float
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Held:
+class ValidationScores:
     """What models make of rows that they have not seen.
 
     Attributes
@@ -66,7 +66,7 @@ class Held:
     before: Float
 
     @classmethod
-    def joined(cls, rows: Block, splits: list[Split], runs: list[Run]) -> Held:
+    def joined(cls, rows: Block, splits: list[Split], runs: list[Run]) -> ValidationScores:
         """Join what was found on several splits of some rows."""
         held = np.concatenate([split.held for split in splits])
         assert rows.targets is not None
@@ -74,35 +74,35 @@ class Held:
             rows.targets.take(held),
             rows.weight[held],
             np.concatenate([run.scores for run in runs]),
-            np.concatenate([split.merits for split in splits]),
+            np.concatenate([split.row_scores for split in splits]),
         )
 
     @property
-    def merits(self) -> Float:
+    def row_scores(self) -> Float:
         """What the learned models make of the rows."""
-        return self.targets.merits(self.scores)
+        return self.targets.row_scores(self.scores)
 
     @property
-    def fine_merits(self) -> Float:
+    def fine_scores(self) -> Float:
         """What candidates are chosen by: for classes, less the squared error of probabilities.
 
         Rows that are right or wrong tell candidates apart only where there are very many.
         """
         if not isinstance(self.targets, DiscreteTargets):
-            return self.merits
+            return self.row_scores
         scores, Y = self.scores / self.score_unit, (self.targets.coded() + 1.0) / 2.0
         P = fit_scaling(scores, self.targets, self.weight).probabilities(scores)
-        fine: Float = self.merits - ((P[:, -Y.shape[1] :] - Y) ** 2).sum(axis=1)
+        fine: Float = self.row_scores - ((P[:, -Y.shape[1] :] - Y) ** 2).sum(axis=1)
         return fine
 
     @property
     def merit(self) -> float:
         """The mean of these."""
-        return float(self.weight @ self.fine_merits / self.weight.sum())
+        return float(self.weight @ self.fine_scores / self.weight.sum())
 
-    def better_than(self, other: Held, needed: float) -> bool:
+    def better_than(self, other: ValidationScores, needed: float) -> bool:
         """Return whether these candidates are better than others by so many standard errors."""
-        return Verdict.of(other.fine_merits, self.fine_merits, self.weight, needed).better
+        return PairedComparison.of(other.fine_scores, self.fine_scores, self.weight, needed).better
 
     @property
     def score_unit(self) -> float:
@@ -111,6 +111,6 @@ class Held:
             return 1.0
         return max(float(np.abs(self.scores).max()), float(np.finfo(np.float32).tiny))
 
-    def verdict(self, needed: float) -> Verdict:
+    def verdict(self, needed: float) -> PairedComparison:
         """Compare with the unrefined model."""
-        return Verdict.of(self.before, self.merits, self.weight, needed)
+        return PairedComparison.of(self.before, self.row_scores, self.weight, needed)

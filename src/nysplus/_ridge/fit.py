@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from nysplus._ridge.feature_map import Approximation
-from nysplus._ridge.leave_one_out import LeftOut
-from nysplus._ridge.problem import Task
+from nysplus._ridge.leave_one_out import LeaveOneOut
+from nysplus._ridge.problem import RidgeProblem
 from nysplus._ridge.solvers import solve_ridge
 from nysplus._rows.blocks import RowBlocks
 from nysplus.expansion import KernelExpansion
@@ -30,9 +30,9 @@ class ExpansionFit:
         The ridge.
     n_kernel_evaluations : int
     solver : str
-    merit : float or None
-        How well it serves rows that it has not seen (see :class:`~nysplus._ridge.problem.Choice`).
-    left_out : LeftOut
+    score : float or None
+        Score on rows that were left out (see :class:`~nysplus._ridge.problem.ChosenAlpha`).
+    left_out : LeaveOneOut
         What leaving out rows makes of it.
     """
 
@@ -40,8 +40,8 @@ class ExpansionFit:
     alpha: float
     n_kernel_evaluations: int
     solver: str
-    merit: float | None
-    left_out: LeftOut
+    score: float | None
+    left_out: LeaveOneOut
 
 
 def fit_expansion(
@@ -52,23 +52,23 @@ def fit_expansion(
     alphas: tuple[float, ...],
     rng: np.random.RandomState,
     stage: str = "ridge",
-    judged: bool = False,
+    with_score: bool = False,
 ) -> ExpansionFit:
     """Fit the ridge regression on the Nyström features of given landmarks.
 
     O(N n (d + k)) time and O(n² + block) memory in one pass over the rows, and a part of a
     second one where α is chosen by leave-one-out; what the pass computes, and in which
     precision, follows the spectrum of the landmarks' kernel matrix (:mod:`nysplus._ridge.solvers`).
-    With `judged` the merit is found even where there is no ridge to choose.
+    With `with_score` the score is found even where there is no ridge to choose.
     """
     feature_map = approximation.build(kernel, landmarks, rng)
-    answer = solve_ridge(Task(blocks, feature_map, alphas, rng, stage, judged))
+    answer = solve_ridge(RidgeProblem(blocks, feature_map, alphas, rng, stage, with_score))
     A = feature_map.collapse(answer.left_out.W)
     expansion = in_float32(KernelExpansion(kernel, landmarks, A, answer.left_out.b), blocks)
     evaluations = feature_map.n_kernel_evaluations + answer.n_rows * feature_map.n_landmarks
     choice = answer.choice
     return ExpansionFit(
-        expansion, choice.alpha, evaluations, answer.solver, choice.merit, answer.left_out
+        expansion, choice.alpha, evaluations, answer.solver, choice.score, answer.left_out
     )
 
 

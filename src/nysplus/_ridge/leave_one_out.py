@@ -8,19 +8,19 @@ from functools import partial
 import numpy as np
 
 from nysplus._ridge.path import Solve, left_out_scores
-from nysplus._ridge.problem import Task
-from nysplus._rows.accumulators import Listed
+from nysplus._ridge.problem import RidgeProblem
+from nysplus._rows.accumulators import ScoredRows
 from nysplus._rows.blocks import Block
 from nysplus._typing import Float
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeaveOneOut:
     """A solution, and what its scores without a row are found by.
 
     Attributes
     ----------
-    task : Task
+    problem : RidgeProblem
     W, b : ndarray
         Weights of the features, intercept.
     feature_mean : ndarray of shape (k,)
@@ -30,39 +30,43 @@ class LeftOut:
         ``R ↦ (S + α)⁻¹ R``; that of a sketch of S serves as well.
     """
 
-    task: Task
+    problem: RidgeProblem
     W: Float
     b: Float
     feature_mean: Float
     weight: float
     inverse: Solve
 
-    def scores(self, most: int) -> Listed:
+    def scores(self, most: int) -> ScoredRows:
         """Return the scores of some rows, each by the model fitted without it.
 
         O(b k²) for `most` rows at random. Rows stay where they are, and scores travel.
         """
-        task = self.task
-        rows = task.__dict__.get("trials", task.blocks)  # which may be in memory already
-        chosen = np.sort(rows.sample(most, task.rng))
-        features, inverse = task.feature_map.features(np.float64), self.inverse
+        problem = self.problem
+        rows = problem.__dict__.get(
+            "validation_rows", problem.blocks
+        )  # which may be in memory already
+        chosen = np.sort(rows.sample(most, problem.rng))
+        features, inverse = problem.feature_map.features(np.float64), self.inverse
         W, b, mean, weight = self.W, self.b, self.feature_mean, self.weight
-        zero = partial(Listed.zero, task.blocks.n_outputs)
+        zero = partial(ScoredRows.zero, problem.blocks.n_outputs)
 
-        def part(block: Block) -> Listed:
+        def part(block: Block) -> ScoredRows:
             phi = features(block.X)
             whole = phi @ W + b
             phi -= mean
             squares = np.einsum("ij,ji->i", phi, inverse(phi.T))
             leverage = block.unit_weight * (1.0 / weight + squares)
             alone = left_out_scores(whole, block.Y, leverage)
-            return Listed(block.numbers, alone, block.Y, block.weight)
+            return ScoredRows(block.numbers, alone, block.Y, block.weight)
 
-        def picked(block: Block) -> Listed:
+        def picked(block: Block) -> ScoredRows:
             some = block.take(np.flatnonzero(np.isin(block.numbers, chosen)))
             return part(some) if len(some) else zero()
 
         if not rows.remote:
             return part(rows.gather(chosen))
-        found: Listed = rows.fold(picked, zero, task.row_bytes, f"{task.stage}: left-out rows")
+        found: ScoredRows = rows.fold(
+            picked, zero, problem.row_bytes, f"{problem.stage}: left-out rows"
+        )
         return found

@@ -19,7 +19,7 @@ from nysplus._ridge.feature_map import FeatureMap
 from nysplus._ridge.fit import in_float32
 from nysplus._ridge.moments import Moments
 from nysplus._ridge.path import RidgePath
-from nysplus._ridge.problem import Task, choose_alpha, sum_moments
+from nysplus._ridge.problem import RidgeProblem, choose_alpha, sum_moments
 from nysplus._ridge.solvers import GramFirst
 from nysplus._rows.blocks import Blocks
 from nysplus._typing import Float
@@ -48,12 +48,12 @@ class NestedFit:
 class NestedSums:
     """The moments of the training rows on some landmarks, from which models follow."""
 
-    task: Task
+    task: RidgeProblem
     trials: Blocks  # that ridges are chosen on
     moments: Moments
 
     @classmethod
-    def over(cls, task: Task, trials: Blocks) -> NestedSums:
+    def over(cls, task: RidgeProblem, trials: Blocks) -> NestedSums:
         """Sum the moments up, in one pass."""
         feature_map = task.feature_map
         dtype = _feature_dtype(task)
@@ -119,7 +119,7 @@ class NestedSums:
         return replace(self, task=replace(self.task, feature_map=fewer), moments=part)
 
 
-def _feature_dtype(task: Task) -> type[np.floating[Any]]:
+def _feature_dtype(task: RidgeProblem) -> type[np.floating[Any]]:
     """Return float32 for float32 rows, where the landmarks' kernel matrix allows it."""
     single = task.blocks.dtype == np.float32 and task.feature_map.allows_float32
     return np.float32 if single else np.float64

@@ -1,7 +1,7 @@
 """A ridge problem on Nyström features: its rows, its moments, and the choice of the ridge.
 
-Models are judged by rows that they have not seen: by the closed-form leave-one-out scores of
-their own rows. Classes are judged as classes, by accuracy, values by their squared error.
+Models are with_score by rows that they have not seen: by the closed-form leave-one-out scores of
+their own rows. Classes are with_score as classes, by accuracy, values by their squared error.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._typing import Float
 
 # Rows that the ridge is chosen on: a standard error of an accuracy of .22 points at 95 %.
-TRIAL_ROWS = 10_000
+VALIDATION_ROWS = 10_000
 
 
 @dataclass(frozen=True)
-class Task:
+class RidgeProblem:
     """What is to be solved.
 
     Attributes
@@ -36,8 +36,8 @@ class Task:
     rng : RandomState
     stage : str
         Name of the passes in progress reports.
-    judged : bool
-        Whether the merit of the solution is wanted even where there is no ridge to choose.
+    with_score : bool
+        Whether the score of the solution is wanted even where there is no ridge to choose.
     """
 
     blocks: RowBlocks
@@ -45,7 +45,7 @@ class Task:
     alphas: tuple[float, ...]
     rng: np.random.RandomState
     stage: str
-    judged: bool = False
+    with_score: bool = False
 
     @property
     def row_bytes(self) -> int:
@@ -54,21 +54,21 @@ class Task:
         return 8 * (2 * self.blocks.n_features + n + 2 * k)
 
     @cached_property
-    def trials(self) -> RowBlocks:
-        """`TRIAL_ROWS` rows at random, in order and in memory; all rows where they are no more."""
-        if self.blocks.n_candidates <= TRIAL_ROWS:
+    def validation_rows(self) -> RowBlocks:
+        """All rows, or `VALIDATION_ROWS` of them drawn at random, in order and in memory."""
+        if self.blocks.n_candidates <= VALIDATION_ROWS:
             return self.blocks
-        return self.blocks.some(np.sort(self.blocks.sample(TRIAL_ROWS, self.rng)))
+        return self.blocks.some(np.sort(self.blocks.sample(VALIDATION_ROWS, self.rng)))
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenAlpha:
     """A ridge and how well it serves rows that were left out.
 
     Attributes
     ----------
     alpha : float
-    merit : float or None
+    score : float or None
         Accuracy; for values, minus the mean squared error by generalized cross-validation. None
         where nothing was to be chosen.
     n_rows : int
@@ -76,34 +76,34 @@ class Choice:
     """
 
     alpha: float
-    merit: float | None
+    score: float | None
     n_rows: int
 
 
-def sum_moments(task: Task, evaluate: Callable[[Any], Float], k: int) -> Moments:
+def sum_moments(problem: RidgeProblem, evaluate: Callable[[Any], Float], k: int) -> Moments:
     """Return the moments of all rows, of whatever `evaluate` makes of them, in one pass."""
 
     def part(block: Block) -> Moments:
         return Moments.of(evaluate(block.X), block.Y, block.weight)
 
-    zero = partial(Moments.zero, k, task.blocks.n_outputs)
-    return task.blocks.fold(part, zero, task.row_bytes, f"{task.stage}: moments")
+    zero = partial(Moments.zero, k, problem.blocks.n_outputs)
+    return problem.blocks.fold(part, zero, problem.row_bytes, f"{problem.stage}: moments")
 
 
-def choose_alpha(task: Task, path: RidgePath, dtype: Any) -> Choice:
+def choose_alpha(problem: RidgeProblem, path: RidgePath, dtype: Any) -> ChosenAlpha:
     """Choose α by rows left out of the fit one at a time.
 
     Classes: by the closed-form leave-one-out accuracy on all rows or a uniform part of them.
     Values: by generalized cross-validation, which needs no rows.
     """
-    alphas = task.alphas
-    if len(alphas) == 1 and not task.judged:
-        return Choice(alphas[0], None, 0)
-    if not task.blocks.discrete:
+    alphas = problem.alphas
+    if len(alphas) == 1 and not problem.with_score:
+        return ChosenAlpha(alphas[0], None, 0)
+    if not problem.blocks.discrete:
         alpha = min(alphas, key=path.generalized_cross_validation)
-        return Choice(alpha, -path.generalized_cross_validation(alpha), 0)
-    columns = task.feature_map.columns(dtype)
-    rotation = task.feature_map.collapse(path.vectors).astype(dtype)
+        return ChosenAlpha(alpha, -path.generalized_cross_validation(alpha), 0)
+    columns = problem.feature_map.columns(dtype)
+    rotation = problem.feature_map.collapse(path.vectors).astype(dtype)
     centre = (path.moments.feature_mean @ path.vectors).astype(dtype)
 
     def scores(block: Block) -> list[Float]:
@@ -111,12 +111,12 @@ def choose_alpha(task: Task, path: RidgePath, dtype: Any) -> Choice:
         Q -= centre
         return path.leave_one_out(Q, block.Y, block.unit_weight, alphas)
 
-    return _most_accurate(task, scores, task.trials, "leave-one-out")
+    return _most_accurate(problem, scores, problem.validation_rows, "leave-one-out")
 
 
 def _most_accurate(
-    task: Task, scores: Callable[[Block], list[Float]], rows: RowBlocks, what: str
-) -> Choice:
+    problem: RidgeProblem, scores: Callable[[Block], list[Float]], rows: RowBlocks, what: str
+) -> ChosenAlpha:
     """Return the α that is best on some rows, by the scores that each α gives them."""
 
     def part(block: Block) -> Float:
@@ -125,35 +125,35 @@ def _most_accurate(
         counted = np.where(weight > 0, np.maximum(block.counts, 1.0), 0.0)
         return np.array([*right, weight.sum(), counted.sum()])
 
-    zero = partial(np.zeros, len(task.alphas) + 2)
-    sums = rows.fold(part, zero, task.row_bytes, f"{task.stage}: {what}")
+    zero = partial(np.zeros, len(problem.alphas) + 2)
+    sums = rows.fold(part, zero, problem.row_bytes, f"{problem.stage}: {what}")
     accuracies = sums[:-2] / sums[-2]
-    alpha = largest_within_noise(task.alphas, accuracies, float(sums[-1]))
-    return Choice(alpha, float(accuracies[task.alphas.index(alpha)]), rows.n_rows)
+    alpha = largest_within_noise(problem.alphas, accuracies, float(sums[-1]))
+    return ChosenAlpha(alpha, float(accuracies[problem.alphas.index(alpha)]), rows.n_rows)
 
 
 def best_on(
-    task: Task, rows: Blocks, dtype: Any, models: dict[float, tuple[Float, Float]]
-) -> Choice:
+    problem: RidgeProblem, rows: Blocks, dtype: Any, models: dict[float, tuple[Float, Float]]
+) -> ChosenAlpha:
     """Return the α whose weights and intercept serve the given rows best."""
-    columns = task.feature_map.columns(dtype)
+    columns = problem.feature_map.columns(dtype)
     expansions = [
-        (task.feature_map.collapse(models[alpha][0]).astype(dtype), models[alpha][1])
-        for alpha in task.alphas
+        (problem.feature_map.collapse(models[alpha][0]).astype(dtype), models[alpha][1])
+        for alpha in problem.alphas
     ]
 
     def scores(block: Block) -> list[Float]:
         K = columns(block.X)
         return [K @ A + b for A, b in expansions]
 
-    if task.blocks.discrete:
-        return _most_accurate(task, scores, rows, "left-out rows")
+    if problem.blocks.discrete:
+        return _most_accurate(problem, scores, rows, "left-out rows")
 
     def squares(block: Block) -> Float:
         errors = [((block.Y - score) ** 2).sum(axis=1) for score in scores(block)]
         return np.array([*(block.weight @ error for error in errors), block.weight.sum()])
 
-    zero = partial(np.zeros, len(task.alphas) + 1)
-    sums = rows.fold(squares, zero, task.row_bytes, f"{task.stage}: left-out rows")
+    zero = partial(np.zeros, len(problem.alphas) + 1)
+    sums = rows.fold(squares, zero, problem.row_bytes, f"{problem.stage}: left-out rows")
     best = int(np.argmin(sums[:-1]))
-    return Choice(task.alphas[best], -float(sums[best] / sums[-1]), rows.n_rows)
+    return ChosenAlpha(problem.alphas[best], -float(sums[best] / sums[-1]), rows.n_rows)

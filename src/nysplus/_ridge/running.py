@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from nysplus._ridge.feature_map import FeatureMap
-from nysplus._ridge.leave_one_out import LeftOut
+from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.moments import Moments
 from nysplus._ridge.path import RidgePath
-from nysplus._ridge.problem import Task, choose_alpha, sum_moments
+from nysplus._ridge.problem import RidgeProblem, choose_alpha, sum_moments
 from nysplus._rows.blocks import RowBlocks
 from nysplus._rows.projected import projected
 from nysplus._typing import Float
@@ -40,14 +40,18 @@ class RunningFit:
         """Return the fit to no rows yet."""
         return cls(feature_map, projection, Moments.zero(feature_map.rank, n_outputs))
 
-    def add(self, blocks: RowBlocks, alphas: tuple[float, ...], rng: np.random.RandomState) -> Task:
+    def add(
+        self, blocks: RowBlocks, alphas: tuple[float, ...], rng: np.random.RandomState
+    ) -> RidgeProblem:
         """Add rows; return the task they make, to choose a ridge by."""
-        task = Task(projected(blocks, self.projection), self.feature_map, alphas, rng, "ridge")
+        task = RidgeProblem(
+            projected(blocks, self.projection), self.feature_map, alphas, rng, "ridge"
+        )
         evaluate = self.feature_map.features(np.float64)
         self.moments += sum_moments(task, evaluate, self.feature_map.rank)
         return task
 
-    def choose_on(self, task: Task) -> float:
+    def choose_on(self, task: RidgeProblem) -> float:
         """Return the ridge that is best on the rows of `task`, by the moments of all rows."""
         return choose_alpha(task, RidgePath(self.moments), np.float64).alpha
 
@@ -57,11 +61,11 @@ class RunningFit:
             return alphas[0]
         return min(alphas, key=RidgePath(self.moments).generalized_cross_validation)
 
-    def left_out(self, task: Task, alpha: float) -> LeftOut:
+    def left_out(self, task: RidgeProblem, alpha: float) -> LeaveOneOut:
         """Return what leaving out rows of `task` makes of the model for one ridge."""
         moments, found = self.moments, RidgePath(self.moments).solve(alpha)
         mean, weight = moments.feature_mean, moments.weight
-        return LeftOut(task, found.W, found.b, mean, weight, found.inverse)
+        return LeaveOneOut(task, found.W, found.b, mean, weight, found.inverse)
 
     def join(self, other: RunningFit) -> None:
         """Add the rows of another fit with the same features."""

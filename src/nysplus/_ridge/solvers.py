@@ -25,9 +25,16 @@ from nysplus._ridge.conjugate_gradients import (
     sketched_scatter,
 )
 from nysplus._ridge.feature_map import FeatureMap
-from nysplus._ridge.leave_one_out import LeftOut
+from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.path import RidgePath, Solution, Solve
-from nysplus._ridge.problem import TRIAL_ROWS, Choice, Task, best_on, choose_alpha, sum_moments
+from nysplus._ridge.problem import (
+    VALIDATION_ROWS,
+    ChosenAlpha,
+    RidgeProblem,
+    best_on,
+    choose_alpha,
+    sum_moments,
+)
 from nysplus._rows.blocks import Blocks
 from nysplus._runtime.memory import working_bytes
 from nysplus._typing import Float
@@ -69,17 +76,17 @@ class Answer:
     Attributes
     ----------
     solver : str
-    choice : Choice
+    choice : ChosenAlpha
         The ridge.
-    left_out : LeftOut
+    left_out : LeaveOneOut
         Weights of the features and the intercept, and what leaving rows out makes of them.
     n_rows : int
         Rows whose kernel values were computed, counted as often as that was done.
     """
 
     solver: str
-    choice: Choice
-    left_out: LeftOut
+    choice: ChosenAlpha
+    left_out: LeaveOneOut
     n_rows: int
 
 
@@ -88,18 +95,18 @@ def direct_bytes(n: int) -> int:
     return DIRECT_MATRICES * 8 * n * n
 
 
-def solve_ridge(task: Task) -> Answer:
+def solve_ridge(problem: RidgeProblem) -> Answer:
     """Take the cheapest way that the spectrum allows, and the next one if its check fails."""
     spent = 0
-    for solver in _ways(task):
-        answer, n_rows = solver.solve(task)
+    for solver in _ways(problem):
+        answer, n_rows = solver.solve(problem)
         spent += n_rows
         if answer is not None:
             return Answer(solver.name, *answer, spent)
     raise AssertionError("the direct solver in float64 has no check to fail")
 
 
-Found = tuple[Choice, LeftOut]
+Found = tuple[ChosenAlpha, LeaveOneOut]
 
 
 @dataclass(frozen=True)
@@ -117,18 +124,18 @@ class Direct:
         """Return the work in units of a float64 operation in a matrix product."""
         return _speed(self.dtype) * N * n * (2 * d + 2.2 * n)
 
-    def solve(self, task: Task) -> tuple[Found | None, int]:
+    def solve(self, problem: RidgeProblem) -> tuple[Found | None, int]:
         """Return the solution, or None if float32 was not enough; and the rows evaluated."""
-        feature_map = task.feature_map
-        path = RidgePath(sum_moments(task, feature_map.features(self.dtype), feature_map.rank))
-        choice = choose_alpha(task, path, self.dtype)
+        feature_map = problem.feature_map
+        path = RidgePath(sum_moments(problem, feature_map.features(self.dtype), feature_map.rank))
+        choice = choose_alpha(problem, path, self.dtype)
         found = path.solve(choice.alpha)
         single = self.dtype is np.float32
         error = feature_map.float32_noise * feature_map.scale if single else 0.0
-        n_rows = task.blocks.n_rows + choice.n_rows
+        n_rows = problem.blocks.n_rows + choice.n_rows
         if _certified(error, found):
-            return _found(task, path, choice, found), n_rows
-        polished, more = _polish(task, path, choice, found)
+            return _found(problem, path, choice, found), n_rows
+        polished, more = _polish(problem, path, choice, found)
         return polished, n_rows + more
 
 
@@ -146,15 +153,19 @@ class GramFirst:
     name = "gram-float64"
 
     @classmethod
-    def where_allowed(cls, task: Task) -> list[GramFirst]:
+    def where_allowed(cls, problem: RidgeProblem) -> list[GramFirst]:
         """Return this way if, by the landmarks alone, its result is likely to be good enough.
 
         Typical sizes: ‖G‖ is a hundredth of N·n, and the smallest eigenvalue of the features'
         scatter is 20 N/n times that of B (docs/numerics.md has the range on five datasets).
         """
-        N, n, feature_map = task.blocks.n_rows, task.feature_map.n_landmarks, task.feature_map
+        N, n, feature_map = (
+            problem.blocks.n_rows,
+            problem.feature_map.n_landmarks,
+            problem.feature_map,
+        )
         smallest = feature_map.smallest * feature_map.scale
-        expected = 20.0 * smallest * N / n + min(task.alphas)
+        expected = 20.0 * smallest * N / n + min(problem.alphas)
         error = gram_error(feature_map, 0.01 * N * n * feature_map.scale**2)
         if error > MAX_GRAM_ERROR * expected:
             return []
@@ -166,20 +177,20 @@ class GramFirst:
         polish = 2 * (2 * d + EXPONENTIAL + KEPT_VALUE) if self.polished else 0
         return N * n * (2 * d + n + polish)
 
-    def solve(self, task: Task) -> tuple[Found | None, int]:
+    def solve(self, problem: RidgeProblem) -> tuple[Found | None, int]:
         """Return the solution, or None if too many digits were lost; and the rows evaluated."""
-        feature_map = task.feature_map
-        moments = sum_moments(task, feature_map.columns(np.float64), feature_map.n_landmarks)
+        feature_map = problem.feature_map
+        moments = sum_moments(problem, feature_map.columns(np.float64), feature_map.n_landmarks)
         path = RidgePath(moments.mapped(feature_map.transposed))
-        choice = choose_alpha(task, path, np.float64)
+        choice = choose_alpha(problem, path, np.float64)
         found = path.solve(choice.alpha)
         error = gram_error(feature_map, float(np.linalg.norm(moments.scatter)))
-        n_rows = task.blocks.n_rows + choice.n_rows
+        n_rows = problem.blocks.n_rows + choice.n_rows
         if error > MAX_GRAM_ERROR * found.smallest:
             return None, n_rows
         if _certified(error, found):
-            return _found(task, path, choice, found), n_rows
-        polished, more = _polish(task, path, choice, found)
+            return _found(problem, path, choice, found), n_rows
+        polished, more = _polish(problem, path, choice, found)
         return polished, n_rows + more
 
 
@@ -210,16 +221,16 @@ class Iterative:
         exact = N * n * (2 * d + EXPONENTIAL + KEPT_VALUE) if self.dtype is np.float32 else 0.0
         return values + sketch + exact + TYPICAL_ITERATIONS * visit
 
-    def solve(self, task: Task) -> tuple[Found | None, int]:
+    def solve(self, problem: RidgeProblem) -> tuple[Found | None, int]:
         """Return the solution, or None if it did not converge; and the rows evaluated."""
-        blocks, feature_map = task.blocks, task.feature_map
+        blocks, feature_map = problem.blocks, problem.feature_map
         keep = self._keeps(blocks.n_rows, feature_map.n_landmarks)
-        equations = NormalEquations(blocks, feature_map, self.dtype, task.stage, keep)
-        scatter = sketched_scatter(equations.sketch(task.rng))
-        choice, n_rows = Choice(task.alphas[0], None, 0), 0
+        equations = NormalEquations(blocks, feature_map, self.dtype, problem.stage, keep)
+        scatter = sketched_scatter(equations.sketch(problem.rng))
+        choice, n_rows = ChosenAlpha(problem.alphas[0], None, 0), 0
         W: Float = np.zeros((feature_map.rank, len(equations.target_mean)))
-        if len(task.alphas) > 1 or task.judged:
-            choice, W, n_rows = self._choose(task, equations, scatter)
+        if len(problem.alphas) > 1 or problem.with_score:
+            choice, W, n_rows = self._choose(problem, equations, scatter)
         alpha = choice.alpha
         solve = preconditioner(scatter, alpha)
         if solve is None:
@@ -229,7 +240,7 @@ class Iterative:
             rough = conjugate_gradients(equations, solve, start, alpha, TOLERANCE)
             # One residual in float64 shows what float32 has missed; the same share of that is
             # missed again when it is made up for.
-            exact = NormalEquations(blocks, feature_map, np.float64, task.stage)
+            exact = NormalEquations(blocks, feature_map, np.float64, problem.stage)
             exact.feature_mean = equations.feature_mean
             start = exact.start(rough.W, alpha)
             equations.feature_mean = exact.feature_mean
@@ -241,29 +252,32 @@ class Iterative:
         if not found.converged:
             return None, n_rows
         mean, weight = equations.feature_mean, equations.weight
-        return (choice, LeftOut(task, found.W, found.b, mean, weight, _unbiased(solve))), n_rows
+        return (
+            choice,
+            LeaveOneOut(problem, found.W, found.b, mean, weight, _unbiased(solve)),
+        ), n_rows
 
     def _choose(
-        self, task: Task, equations: NormalEquations, scatter: Float
-    ) -> tuple[Choice, Float, int]:
+        self, problem: RidgeProblem, equations: NormalEquations, scatter: Float
+    ) -> tuple[ChosenAlpha, Float, int]:
         """Choose α on rows that are left out of all fits.
 
         Leave-one-out needs the leverage of every row, which a sketch gives but roughly. Returns
         the choice, weights to start from, and the rows evaluated.
         """
-        assert isinstance(task.blocks, Blocks)
-        most = min(TRIAL_ROWS, task.blocks.n_candidates // 5)
-        trials = np.sort(task.blocks.sample(most, task.rng))
-        training = equations.reweighted(task.blocks.without(trials))
-        W: Float = np.zeros((task.feature_map.rank, len(equations.target_mean)))
+        assert isinstance(problem.blocks, Blocks)
+        most = min(VALIDATION_ROWS, problem.blocks.n_candidates // 5)
+        trials = np.sort(problem.blocks.sample(most, problem.rng))
+        training = equations.reweighted(problem.blocks.without(trials))
+        W: Float = np.zeros((problem.feature_map.rank, len(equations.target_mean)))
         models: dict[float, tuple[Float, Float]] = {}
-        for alpha in reversed(task.alphas):  # a large ridge is easy, and a start for the next
+        for alpha in reversed(problem.alphas):  # a large ridge is easy, and a start for the next
             solve = preconditioner(scatter, alpha)
             if solve is not None:
                 start = training.start(W, alpha)
                 W = conjugate_gradients(training, solve, start, alpha, ROUGH_TOLERANCE).W
             models[alpha] = W, training.intercept(W)
-        choice = best_on(task, task.blocks.some(trials), self.dtype, models)
+        choice = best_on(problem, problem.blocks.some(trials), self.dtype, models)
         return choice, models[choice.alpha][0], training.evaluated + choice.n_rows
 
 
@@ -275,13 +289,13 @@ def _unbiased(solve: Solve) -> Solve:
 Solver = Direct | GramFirst | Iterative
 
 
-def _ways(task: Task) -> list[Solver]:
+def _ways(problem: RidgeProblem) -> list[Solver]:
     """Return the solvers to try in turn, the cheapest first; the last one never fails."""
-    blocks, feature_map = task.blocks, task.feature_map
+    blocks, feature_map = problem.blocks, problem.feature_map
     sure = Direct(np.float64)
-    expected = _float32_gap(task)
+    expected = _float32_gap(problem)
     shortcuts: list[Solver] = [Direct(np.float32)] if expected <= MAX_FLOAT32_GAP else []
-    shortcuts += GramFirst.where_allowed(task)
+    shortcuts += GramFirst.where_allowed(problem)
     enough = blocks.n_candidates >= MIN_ITERATIVE_RATIO * feature_map.rank > 0
     if enough and blocks.local:  # the sketch and the kernel values stay where they are made
         shortcuts.append(Iterative(np.float32 if expected <= MAX_CORRECTED_GAP else np.float64))
@@ -290,16 +304,16 @@ def _ways(task: Task) -> list[Solver]:
     return [*sorted(shortcuts, key=lambda way: way.cost(*size)), sure]
 
 
-def _float32_gap(task: Task) -> float:
+def _float32_gap(problem: RidgeProblem) -> float:
     """Estimate by the landmarks alone how far float32 would miss the minimum, relative to it.
 
     The smallest eigenvalue of the features' scatter is N/n times that of B or more, and ‖W‖² in
     units of B is of the order of the objective or below.
     """
-    blocks, feature_map = task.blocks, task.feature_map
+    blocks, feature_map = problem.blocks, problem.feature_map
     if blocks.dtype != np.float32 or feature_map.rank == 0:
         return np.inf
-    ridge = min(task.alphas) / feature_map.scale
+    ridge = min(problem.alphas) / feature_map.scale
     least = feature_map.smallest * blocks.n_rows / feature_map.n_landmarks + ridge
     return feature_map.float32_noise**2 / least
 
@@ -326,20 +340,22 @@ def _certified(error: float, found: Solution) -> bool:
     return bool(SAFETY * gap <= TOLERANCE * found.objective)
 
 
-def _found(task: Task, path: RidgePath, choice: Choice, found: Solution) -> Found:
+def _found(problem: RidgeProblem, path: RidgePath, choice: ChosenAlpha, found: Solution) -> Found:
     moments = path.moments
-    left_out = LeftOut(task, found.W, found.b, moments.feature_mean, moments.weight, found.inverse)
+    left_out = LeaveOneOut(
+        problem, found.W, found.b, moments.feature_mean, moments.weight, found.inverse
+    )
     return choice, left_out
 
 
 def _polish(
-    task: Task, path: RidgePath, choice: Choice, rough: Solution
+    problem: RidgeProblem, path: RidgePath, choice: ChosenAlpha, rough: Solution
 ) -> tuple[Found | None, int]:
     """Improve a solution by conjugate gradients in float64; return the rows evaluated as well.
 
     The factor of what was summed with too few digits is an excellent preconditioner.
     """
-    equations = NormalEquations(task.blocks, task.feature_map, np.float64, task.stage)
+    equations = NormalEquations(problem.blocks, problem.feature_map, np.float64, problem.stage)
     equations.feature_mean = path.moments.feature_mean
     start = equations.start(rough.W, choice.alpha)
     better = conjugate_gradients(
@@ -347,5 +363,5 @@ def _polish(
     )
     if not better.converged:
         return None, equations.evaluated
-    found = _found(task, path, choice, replace(rough, W=better.W, b=better.b))
+    found = _found(problem, path, choice, replace(rough, W=better.W, b=better.b))
     return found, equations.evaluated

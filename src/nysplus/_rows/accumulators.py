@@ -16,7 +16,7 @@ FEW_ROWS = 4096
 
 
 @dataclass
-class Spread:
+class MeanAndScatter:
     """Weighted mean and sum of squares about it, of numbers or of columns of them.
 
     Parts are joined about their means, so that large means do not cancel.
@@ -33,12 +33,12 @@ class Spread:
     scatter: Float
 
     @classmethod
-    def zero(cls, shape: tuple[int, ...] = ()) -> Spread:
+    def zero(cls, shape: tuple[int, ...] = ()) -> MeanAndScatter:
         """Return the spread of nothing, to which others are added."""
         return cls(0.0, np.zeros(shape), np.zeros(shape))
 
     @classmethod
-    def of_columns(cls, Y: Float, weight: Float) -> Spread:
+    def of_columns(cls, Y: Float, weight: Float) -> MeanAndScatter:
         """Return the spread of every column."""
         mass = float(weight.sum())
         if mass == 0:
@@ -47,7 +47,7 @@ class Spread:
         return cls(mass, mean, weight @ (Y - mean) ** 2)
 
     @classmethod
-    def of_cells(cls, X: Any, weight: Float) -> Spread:
+    def of_cells(cls, X: Any, weight: Float) -> MeanAndScatter:
         """Return the spread of all entries of X together."""
         mass = float(weight.sum()) * X.shape[1]
         if mass == 0:
@@ -67,7 +67,7 @@ class Spread:
         """Mean square about the mean."""
         return self.scatter / self.mass
 
-    def __iadd__(self, other: Spread) -> Spread:
+    def __iadd__(self, other: MeanAndScatter) -> MeanAndScatter:
         mass = self.mass + other.mass
         if other.mass > 0:
             share, step = other.mass / mass, other.mean - self.mean
@@ -83,7 +83,7 @@ def row_numbers(rows: Rows) -> npt.NDArray[np.intp]:
 
 
 @dataclass
-class Largest:
+class TopRows:
     """The rows of largest score seen so far, at most `n`, largest first, ties by row number.
 
     Scores are compared to nine decimals: equal rows get equal scores only up to rounding that
@@ -95,12 +95,12 @@ class Largest:
     rows: npt.NDArray[np.intp]
 
     @classmethod
-    def zero(cls, n: int) -> Largest:
+    def zero(cls, n: int) -> TopRows:
         """Return the best of no rows."""
         return cls(n, np.zeros(0), np.zeros(0, dtype=np.intp))
 
     @classmethod
-    def of(cls, n: int, scores: Float, rows: Rows) -> Largest:
+    def of(cls, n: int, scores: Float, rows: Rows) -> TopRows:
         """Return the best of a block."""
         kept = np.flatnonzero(scores > -np.inf)
         largest = cls(n, np.round(scores[kept], 9), row_numbers(rows)[kept])
@@ -111,7 +111,7 @@ class Largest:
         best = np.lexsort((self.rows, -self.scores))[:n]
         self.scores, self.rows = self.scores[best], self.rows[best]
 
-    def __iadd__(self, other: Largest) -> Largest:
+    def __iadd__(self, other: TopRows) -> TopRows:
         self.scores = np.concatenate([self.scores, other.scores])
         self.rows = np.concatenate([self.rows, other.rows])
         # sorted now and then only, so that every row is sorted a few times at most
@@ -126,7 +126,7 @@ class Largest:
 
 
 @dataclass
-class Listed:
+class ScoredRows:
     """Scores of some rows, with what they are compared with.
 
     Attributes
@@ -144,12 +144,12 @@ class Listed:
     weight: Float
 
     @classmethod
-    def zero(cls, n_outputs: int) -> Listed:
+    def zero(cls, n_outputs: int) -> ScoredRows:
         """Return the list of no rows."""
         nothing = np.zeros((0, n_outputs))
         return cls(np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros(0))
 
-    def __iadd__(self, other: Listed) -> Listed:
+    def __iadd__(self, other: ScoredRows) -> ScoredRows:
         self.rows = np.concatenate([self.rows, other.rows])
         self.scores = np.concatenate([self.scores, other.scores])
         self.Y = np.concatenate([self.Y, other.Y])

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.random import sample_without_replacement
 
-from nysplus._rows.accumulators import Largest, Spread, row_numbers
+from nysplus._rows.accumulators import MeanAndScatter, TopRows, row_numbers
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._rows.targets import DiscreteTargets, Targets
 from nysplus._runtime.checkpoint import Journal, Step
@@ -210,7 +210,7 @@ class RowBlocks(ABC):
         """
 
     @abstractmethod
-    def target_spread(self) -> Spread:
+    def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
 
     @abstractmethod
@@ -264,10 +264,10 @@ class RowBlocks(ABC):
     ) -> npt.NDArray[np.intp]:
         """Return the numbers of the `n` rows of largest score, in one pass."""
 
-        def part(block: Block) -> Largest:
-            return Largest.of(n, np.where(block.weight > 0, score(block), -np.inf), block.rows)
+        def part(block: Block) -> TopRows:
+            return TopRows.of(n, np.where(block.weight > 0, score(block), -np.inf), block.rows)
 
-        return self.fold(part, lambda: Largest.zero(n), row_bytes, stage).best()
+        return self.fold(part, lambda: TopRows.zero(n), row_bytes, stage).best()
 
     def sample(self, n: int, rng: np.random.RandomState) -> npt.NDArray[np.intp]:
         """Draw `n` distinct candidate rows uniformly (all of them, in order, when `n` covers them).
@@ -378,22 +378,22 @@ class Blocks(RowBlocks):
                 step.add(addend, rows.stop)
                 advance(rows.stop - rows.start)
 
-    def target_spread(self) -> Spread:
+    def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
-        spread = Spread.zero((self.n_outputs,))
+        spread = MeanAndScatter.zero((self.n_outputs,))
         for rows in row_slices(self.n_rows, 24 * self.n_outputs):
             block = self.block(rows)
-            spread += Spread.of_columns(block.Y, block.weight)
+            spread += MeanAndScatter.of_columns(block.Y, block.weight)
         return spread
 
     def variance(self) -> float:
         """Return the variance of all entries of X taken together. One pass, O(N d)."""
 
-        def part(rows: slice) -> Spread:
+        def part(rows: slice) -> MeanAndScatter:
             block = self.block(rows)
-            return Spread.of_cells(block.X, block.counts)
+            return MeanAndScatter.of_cells(block.X, block.counts)
 
-        spread = Spread.zero()
+        spread = MeanAndScatter.zero()
         slices = row_slices(self.n_rows, 8 * self.n_features, VARIANCE_CELLS // self.n_features + 1)
         for more in in_threads(part, slices):
             spread += more

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._rows.accumulators import Spread
+from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.blocks import Block, RowBlocks, Work
 from nysplus._rows.readers import Chunk, Source, join_chunks
 from nysplus._rows.survey import Survey
@@ -139,7 +139,7 @@ class SurveyedBlocks(RowBlocks):
         """Return the variance of all entries of X, which the survey has found."""
         return float(self.survey.cells.variance)
 
-    def target_spread(self) -> Spread:
+    def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
         assert self.coding.code is not None
         return self.survey.target_spread(self.coding.code, self.coding.class_factors)

@@ -36,7 +36,7 @@ Opened = tuple[RowBlocks, Code | None]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TargetSpec:
     """What an estimator makes of the targets.
 
     Attributes
@@ -60,7 +60,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Intake:
+class RowsToOpen:
     """Rows before a fit: what is known of them without a look at all of them.
 
     Attributes
@@ -80,9 +80,9 @@ class Intake:
     open: Callable[[Progress, Journal], Opened]
 
 
-def take_in(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, wanted: Wanted, reset: bool = True
-) -> Intake:
+def open_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, wanted: TargetSpec, reset: bool = True
+) -> RowsToOpen:
     """Check what can be checked without reading rows from elsewhere.
 
     Parameters
@@ -91,7 +91,7 @@ def take_in(
         Gets `n_features_in_` and `feature_names_in_`, or is asked for them.
     X, y, sample_weight : object
         Anything that `fit` accepts.
-    wanted : Wanted
+    wanted : TargetSpec
     reset : bool
         Whether this is the beginning of a fit.
     """
@@ -106,7 +106,7 @@ def take_in(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. Name "
             "the column with y=…, or give blocks (X, y)."
         )
-    return Intake(
+    return RowsToOpen(
         source.n_features,
         float_dtype(source.dtype),
         wanted.kind,
@@ -121,8 +121,8 @@ def _kind_of(y: Any, source: Source | DaskRows | None) -> Kind:
 
 
 def _arrays(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, wanted: Wanted, reset: bool
-) -> Intake:
+    estimator: Any, X: Any, y: Any, sample_weight: Any, wanted: TargetSpec, reset: bool
+) -> RowsToOpen:
     """Take in rows in memory: everything can be checked at once."""
     code, targets, factors = wanted.code, None, None
     if wanted.kind is None:
@@ -141,7 +141,7 @@ def _arrays(
         else:
             check_no_class_weight(wanted.class_weight)
     blocks = Blocks(X, targets, weight, factors)
-    return Intake(
+    return RowsToOpen(
         blocks.n_features,
         blocks.dtype,
         wanted.kind,
@@ -155,7 +155,7 @@ def _code_of(y: npt.NDArray[Any], kind: Kind) -> Code:
     return LabelCode(y.shape[1]) if y.ndim == 2 else ClassCode(np.unique(y))
 
 
-def _class_factors(wanted: Wanted, code: ClassCode, masses: Float) -> Float | None:
+def _class_factors(wanted: TargetSpec, code: ClassCode, masses: Float) -> Float | None:
     """Return how much one observation of each class weighs, or None where all weigh the same."""
     if wanted.several:
         check_classes(code.classes, masses)
@@ -196,7 +196,7 @@ def _opened(
 
 
 def _surveyed(
-    source: Source | DaskRows, wanted: Wanted, progress: Progress, journal: Journal
+    source: Source | DaskRows, wanted: TargetSpec, progress: Progress, journal: Journal
 ) -> Opened:
     """Look at all rows of a source once; what they are is known then."""
     if isinstance(source, Source):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nysplus._rows.accumulators import Spread
+from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.blocks import Block, Blocks, RowBlocks, Work
 from nysplus._rows.slicing import float_dtype
 from nysplus._runtime.checkpoint import Journal, Step
@@ -65,8 +65,8 @@ class _Through(Generic[Part]):
         return self.part(replace(block, X=project(block.X, self.projection)))
 
 
-def _cells(block: Block) -> Spread:
-    return Spread.of_cells(block.X, block.counts)
+def _cells(block: Block) -> MeanAndScatter:
+    return MeanAndScatter.of_cells(block.X, block.counts)
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ class ProjectedBlocks(RowBlocks):
 
     def variance(self) -> float:
         """Return the variance of all entries of XP, which takes a pass of its own."""
-        spread = self.fold(_cells, Spread.zero, 8 * self.n_features, "variance")
+        spread = self.fold(_cells, MeanAndScatter.zero, 8 * self.n_features, "variance")
         return float(spread.variance)
 
-    def target_spread(self) -> Spread:
+    def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
         return self.blocks.target_spread()
 

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nysplus._rows.accumulators import Spread
+from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.targets import ClassCode, Code, LabelCode, ValueCode
 from nysplus._typing import Float, Kind
 
 
 @dataclass(frozen=True)
-class Piece:
+class PartSummary:
     """Some rows in a row: how many, and which of them weigh anything.
 
     Attributes
@@ -37,7 +37,7 @@ class Piece:
     checksum: int
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Float | None) -> Piece:
+    def of(cls, X: Any, y: Any, sample_weight: Float | None) -> PartSummary:
         """Return the piece of some rows."""
         stored = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
         checksum = 0
@@ -66,26 +66,26 @@ class Survey:
     Attributes
     ----------
     n_features : int
-    cells : Spread
+    cells : MeanAndScatter
         Of all entries of X.
     classes : ndarray
         The labels seen, sorted.
     masses : ndarray
         Sum of the sample weights for each of them.
-    values : Spread
+    values : MeanAndScatter
         Of the values, or of the ±1 labels where there are several.
     y_shape : tuple of int
         Shape of y beyond the rows; None where there is none.
-    pieces : list of Piece
+    pieces : list of PartSummary
     """
 
     n_features: int
-    cells: Spread
+    cells: MeanAndScatter
     classes: npt.NDArray[Any]
     masses: Float
-    values: Spread
+    values: MeanAndScatter
     y_shape: tuple[int, ...] | None
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[PartSummary] = field(default_factory=list)
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Float | None, kind: Kind | None) -> Survey:
@@ -102,12 +102,12 @@ class Survey:
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
         survey = cls(
             n_features=X.shape[1],
-            cells=Spread.of_cells(X, weight),
+            cells=MeanAndScatter.of_cells(X, weight),
             classes=np.zeros(0, dtype=np.intp),
             masses=np.zeros(0),
-            values=Spread.zero((0,)),
+            values=MeanAndScatter.zero((0,)),
             y_shape=None,
-            pieces=[Piece.of(X, y, sample_weight)],
+            pieces=[PartSummary.of(X, y, sample_weight)],
         )
         if kind is not None:
             survey._look_at(y, weight, kind)
@@ -119,10 +119,12 @@ class Survey:
             self.y_shape = ()
         if kind == "values":
             width = 1 if y.ndim == 1 else y.shape[1]
-            self.values = Spread.of_columns(ValueCode(width, flat=False).encode(y).Y, weight)
+            self.values = MeanAndScatter.of_columns(
+                ValueCode(width, flat=False).encode(y).Y, weight
+            )
         elif self.y_shape:
             _check_indicator(y)
-            self.values = Spread.of_columns(LabelCode(y.shape[1]).encode(y).Y, weight)
+            self.values = MeanAndScatter.of_columns(LabelCode(y.shape[1]).encode(y).Y, weight)
         else:
             labels = _check_labels(y.ravel())
             self.classes = np.unique(labels)
@@ -187,12 +189,12 @@ class Survey:
         masses[code.encode(self.classes).codes] = self.masses
         return masses
 
-    def target_spread(self, code: Code, class_factors: Float | None) -> Spread:
+    def target_spread(self, code: Code, class_factors: Float | None) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
         if not isinstance(code, ClassCode):
             return self.values
         weight = self.masses_of(code) * (1.0 if class_factors is None else class_factors)
-        return Spread.of_columns(code.encode(code.classes).coded(), weight)
+        return MeanAndScatter.of_columns(code.encode(code.classes).coded(), weight)
 
     def digest(self) -> str:
         """Return a hash of what was seen."""

@@ -67,7 +67,7 @@ class ClassTargets:
         matches: npt.NDArray[np.bool_] = predicted == self.codes
         return matches
 
-    def merits(self, scores: Float) -> Float:
+    def row_scores(self, scores: Float) -> Float:
         """Return what counts in comparisons: 1 for each row that is right, 0 for the others."""
         return self.hits(scores).astype(np.float64)
 
@@ -112,7 +112,7 @@ class IndicatorTargets:
         right: npt.NDArray[np.bool_] = ((scores > 0) == (self.Y > 0)).all(axis=1)
         return right
 
-    def merits(self, scores: Float) -> Float:
+    def row_scores(self, scores: Float) -> Float:
         """Return what counts in comparisons: 1 for each row that is right, 0 for the others."""
         return self.hits(scores).astype(np.float64)
 
@@ -150,7 +150,7 @@ class ValueTargets:
         """Return the target matrix."""
         return self.Y
 
-    def merits(self, scores: Float) -> Float:
+    def row_scores(self, scores: Float) -> Float:
         """Return what counts in comparisons: the squared error of each row, less than nothing."""
         errors: Float = ((self.Y - scores) ** 2).sum(axis=1)
         return -errors

@@ -26,15 +26,26 @@ from nysplus._runtime.memory import working_bytes
 FORMAT = 1
 
 
-def _told_by(value: Any) -> Any:
+def parameter_fingerprint(value: Any) -> Any:
     """Return what a parameter is told from others by: functions have no names to be found by."""
     if isinstance(value, CodeType):
-        return value.co_code, value.co_names, [_told_by(part) for part in value.co_consts]
+        return (
+            value.co_code,
+            value.co_names,
+            [parameter_fingerprint(part) for part in value.co_consts],
+        )
     if isinstance(value, FunctionType):
-        enclosed = [_told_by(cell.cell_contents) for cell in value.__closure__ or ()]
-        return value.__qualname__, _told_by(value.__code__), value.__defaults__, enclosed
+        enclosed = [parameter_fingerprint(cell.cell_contents) for cell in value.__closure__ or ()]
+        return (
+            value.__qualname__,
+            parameter_fingerprint(value.__code__),
+            value.__defaults__,
+            enclosed,
+        )
     if hasattr(value, "get_params"):
-        own = {name: _told_by(part) for name, part in value.get_params(deep=False).items()}
+        own = {
+            name: parameter_fingerprint(part) for name, part in value.get_params(deep=False).items()
+        }
         return type(value).__qualname__, own
     return value
 
@@ -46,7 +57,7 @@ def identity(estimator: Any, blocks: Any) -> dict[str, str]:
     """
     parameters = estimator.get_params(deep=False)
     parameters.pop("verbose")
-    known = {name: joblib.hash(_told_by(value)) for name, value in parameters.items()}
+    known = {name: joblib.hash(parameter_fingerprint(value)) for name, value in parameters.items()}
     known["working_memory"] = str(working_bytes())
     return {"estimator": type(estimator).__name__, **known, "the rows": blocks.fingerprint()}
 

@@ -18,10 +18,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from nysplus._holdout import split_rows
+from nysplus._holdout import split
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
-from nysplus._rows.accumulators import Spread
+from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.blocks import Block, Blocks
 from nysplus._rows.projected import project
 from nysplus._rows.slicing import row_slices
@@ -405,7 +405,7 @@ def _begin(
             f"X has {blocks.n_candidates} rows that weigh anything, too few to learn a metric "
             f"from. Pass at least {MIN_ROWS}, or leave metric=None."
         )
-    judged, pool = split_rows(blocks, JUDGED_ROWS, max_rows, rng)
+    judged, pool = split(blocks, JUDGED_ROWS, max_rows, rng)
     return _Trial(problem, selector, n, judged, pool, int(rng.randint(2**31 - 1)))
 
 
@@ -415,7 +415,7 @@ def _unit_variance(block: Block) -> Float:
     if sp.issparse(X):
         mean, variance = mean_variance_axis(X, axis=0, weights=block.counts)
     else:
-        spread = Spread.of_columns(X, block.counts)
+        spread = MeanAndScatter.of_columns(X, block.counts)
         mean, variance = spread.mean, spread.variance
     deviation = np.sqrt(variance)
     # what a constant leaves of rounding is no deviation

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from nysplus._holdout import split_rows
+from nysplus._holdout import split
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.moments import Moments
 from nysplus._ridge.path import RidgePath
@@ -87,7 +87,7 @@ def tune_kernel(
     O(2000 · n²) with at most 300 landmarks for each of nine widths, whatever the number of rows.
     """
     blocks = problem.blocks
-    judged, pool = split_rows(blocks, JUDGED_ROWS, POOL_ROWS, rng)
+    judged, pool = split(blocks, JUDGED_ROWS, POOL_ROWS, rng)
     return choose_width(judged, pool, problem.kernel, selector, n, problem.alphas, rng).kernel
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._runtime.atomic_file import write_whole
-from nysplus.expansion import Storage, Stored, pack
+from nysplus.expansion import PackedArray, PackedExpansion, pack
 from nysplus.export.contents import Contents, contents_of
 from nysplus.kernels import (
     RBF,
@@ -238,14 +238,14 @@ static inline float @_half(uint16_t half)
 # -- tables --------------------------------------------------------------------------------------
 
 
-def _stored(stored: Stored, dtype: str) -> Stored:
+def _stored(stored: PackedArray, dtype: str) -> PackedArray:
     """Return the numbers in a type that C has: as they are stored, or in float32."""
     if stored.values.dtype == np.float64 or dtype == "float32":
         return pack(stored.unpacked(), "float32")
     return stored
 
 
-def _tables(name: str, stored: Stored) -> str:
+def _tables(name: str, stored: PackedArray) -> str:
     """Return the definition of the values, and of the scales where there are any."""
     values: npt.NDArray[Any] = stored.values
     if values.dtype == np.float16:
@@ -261,7 +261,7 @@ def _tables(name: str, stored: Stored) -> str:
     return text + _table("float", f"{name}_scale", scales, len(scales))
 
 
-def _entry(table: str, stored: Stored, index: str) -> str:
+def _entry(table: str, stored: PackedArray, index: str) -> str:
     """Return the expression of a stored value as float, without its scale."""
     if stored.values.dtype == np.float16:
         return f"@_half(@_{table}[{index}])"
@@ -269,7 +269,7 @@ def _entry(table: str, stored: Stored, index: str) -> str:
     return entry if stored.values.dtype == np.float32 else f"(float){entry}"
 
 
-def _scale(table: str, stored: Stored, column: str) -> str:
+def _scale(table: str, stored: PackedArray, column: str) -> str:
     """Return the factor of a column, empty where there is none."""
     if stored.scale is None:
         return ""
@@ -283,7 +283,7 @@ def _indented(statements: str, depth: int) -> str:
     return textwrap.indent(statements, "    " * depth) + "\n" if statements else ""
 
 
-def _projecting(stored: Stored) -> str:
+def _projecting(stored: PackedArray) -> str:
     """Return the statements that make ``u = x P``."""
     if stored.values.ndim == 1:
         value = f"{_entry('projection', stored, 'j')}{_scale('projection', stored, 'j')}"
@@ -301,7 +301,7 @@ def _projecting(stored: Stored) -> str:
     return "\n".join(lines)
 
 
-def _scoring(stored: Storage, recipe: _Recipe) -> str:
+def _scoring(stored: PackedExpansion, recipe: _Recipe) -> str:
     """Return the function that computes ``k(x P, Z) A + b``."""
     Z, A, b = stored.landmarks, stored.dual_coef, stored.intercept
     coordinate = f"{_entry('landmarks', Z, 'i * @@_RANK + j')}{_scale('landmarks', Z, 'j')}"
@@ -554,7 +554,7 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
         )
     stored = content.stored
     P = stored.projection
-    tables = Storage(
+    tables = PackedExpansion(
         _stored(stored.landmarks, dtype),
         _stored(stored.dual_coef, dtype),
         _stored(stored.intercept, dtype),

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nysplus._rows.targets import ClassCode, ValueCode
 from nysplus._typing import Float
-from nysplus.expansion import KernelExpansion, Storage, Stored
+from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import Kernel
 
 # Points at which float32 arithmetic is compared with float64.
@@ -32,7 +32,7 @@ class Contents:
     Attributes
     ----------
     kernel : Kernel
-    stored : Storage
+    stored : PackedExpansion
     kind : {"classes", "labels", "values"}
         One class a row, any number of labels a row, or numbers.
     classes : ndarray
@@ -42,7 +42,7 @@ class Contents:
     """
 
     kernel: Kernel
-    stored: Storage
+    stored: PackedExpansion
     kind: Kind
     classes: npt.NDArray[Any]
     slope: float
@@ -107,14 +107,14 @@ def contents(
     slope: float = 1.0,
 ) -> Contents:
     """Return the contents of an expansion, in the types that it is stored in."""
-    stored = expansion.storage
+    stored = expansion.packed
     if stored is None:
         Z, P = expansion.landmarks, expansion.projection
-        stored = Storage(
-            Stored(Z.toarray() if sp.issparse(Z) else Z),
-            Stored(expansion.dual_coef),
-            Stored(expansion.intercept),
-            None if P is None else Stored(P),
+        stored = PackedExpansion(
+            PackedArray(Z.toarray() if sp.issparse(Z) else Z),
+            PackedArray(expansion.dual_coef),
+            PackedArray(expansion.intercept),
+            None if P is None else PackedArray(P),
         )
     return Contents(
         expansion.kernel, stored, kind, np.empty(0) if classes is None else classes, slope

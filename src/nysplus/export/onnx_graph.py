@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nysplus._typing import Float
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
-from nysplus.expansion import KernelExpansion, Stored
+from nysplus.expansion import KernelExpansion, PackedArray
 from nysplus.export.contents import Contents, contents, contents_of
 from nysplus.kernels import (
     RBF,
@@ -88,7 +88,7 @@ class _Graph:
         """Change the type of a value."""
         return self.node("Cast", value, to=self.element_type(dtype))
 
-    def table(self, stored: Stored, name: str) -> str:
+    def table(self, stored: PackedArray, name: str) -> str:
         """Add an array in the type that it is stored in, and what makes numbers of it."""
         values = stored.values
         if values.dtype == np.float64:

@@ -91,10 +91,10 @@ def _best(
             problem.alphas[::EVERY_ALPHA],
             rng,
             "candidates",
-            judged=True,
+            with_score=True,
         )
         for candidate in candidates
     ]
-    best = int(np.argmax([-np.inf if fit.merit is None else fit.merit for fit in fits]))
+    best = int(np.argmax([-np.inf if fit.score is None else fit.score for fit in fits]))
     spent = pool.n_kernel_evaluations + sum(fit.n_kernel_evaluations for fit in fits)
     return replace(candidates[best], n_kernel_evaluations=spent)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from nysplus._ridge.feature_map import Approximation
+from nysplus._ridge.fit import ExpansionFit, fit_expansion
 from nysplus._rows.blocks import RowBlocks
 from nysplus.kernels import Kernel
 
@@ -35,6 +36,42 @@ class Problem:
     kernel: Kernel
     approximation: Approximation
     alphas: tuple[float, ...]
+
+    def fit(
+        self,
+        landmarks: Any,
+        rng: np.random.RandomState,
+        stage: str = "ridge",
+        with_score: bool = False,
+    ) -> ExpansionFit:
+        """Fit a model with given landmarks to these rows, as a pilot of the final one.
+
+        O(N n (d + n)) time in one pass, and part of a second one where α is chosen.
+
+        Parameters
+        ----------
+        landmarks : ndarray or CSR matrix of shape (n, d)
+        rng : RandomState
+        stage : str
+            Name of the pass in progress reports.
+        with_score : bool
+            Whether to score the model on rows left out even if there is no α to choose.
+
+        Returns
+        -------
+        ExpansionFit
+            With the fitted function `expansion`, which returns the scores of rows.
+        """
+        return fit_expansion(
+            self.blocks,
+            landmarks,
+            self.kernel,
+            self.approximation,
+            self.alphas,
+            rng,
+            stage,
+            with_score,
+        )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from nysplus._rows.accumulators import Largest
+from nysplus._rows.accumulators import TopRows
 from nysplus._typing import Float
 from nysplus._validation import check_count
 from nysplus.kernels import Kernel
@@ -84,7 +84,7 @@ class LargestScores(Picker):
         self, kernel: Kernel, X: Any, score: Float, n: int, rng: np.random.RandomState
     ) -> Positions:
         """Return the `n` positions of largest score, ties by position."""
-        return Largest.of(n, score, slice(0, len(score))).best()
+        return TopRows.of(n, score, slice(0, len(score))).best()
 
 
 @dataclass(repr=False, eq=False)

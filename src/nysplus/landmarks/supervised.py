@@ -18,7 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from nysplus._ridge.feature_map import Approximation, make_approximation
 from nysplus._ridge.fit import ExpansionFit, fit_expansion
-from nysplus._rows.accumulators import Largest
+from nysplus._rows.accumulators import TopRows
 from nysplus._rows.blocks import Block
 from nysplus._typing import Float
 from nysplus._validation import check_count
@@ -434,5 +434,5 @@ class SupportCentroids(_TwoStage):
         pilot = self._fit_pilot(problem, points[first], rng)
         margins = labels.negative_margins(pilot.expansion(points))
         scored: int = len(points) * len(first)
-        chosen = Largest.of(n, margins, slice(0, len(points))).rows
+        chosen = TopRows.of(n, margins, slice(0, len(points))).rows
         return Landmarks(points[chosen], None, pilot.n_kernel_evaluations + scored)

@@ -39,7 +39,7 @@ from sklearn.utils.validation import check_is_fitted
 from nysplus._ridge.probability import Scaling
 from nysplus._rows.targets import ClassCode, Code, LabelCode, ValueCode
 from nysplus._runtime.atomic_file import write_whole
-from nysplus.expansion import KernelExpansion, Storage, Stored
+from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import Kernel, Matern
 from nysplus.persistence.parameters import (
     CSR_PARTS,
@@ -187,8 +187,8 @@ def _checksum(header: dict[str, Any], tensors: Tensors) -> str:
 def _expansion_out(expansion: KernelExpansion) -> tuple[Tensors, dict[str, Any]]:
     """Return the tensors of an expansion, and what else is to be known."""
     arrays: dict[str, Any]
-    storage, csr = expansion.storage, None
-    names = [f.name for f in fields(Storage) if getattr(expansion, f.name) is not None]
+    storage, csr = expansion.packed, None
+    names = [f.name for f in fields(PackedExpansion) if getattr(expansion, f.name) is not None]
     if storage is not None:
         arrays = {name: getattr(storage, name).values for name in names}
         scales = {f"{name}.scale": getattr(storage, name).scale for name in names}
@@ -387,7 +387,7 @@ def _expansion_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> 
             for name, tensor in {"landmarks": Z, **parts}.items()
             if tensor is not None
         }
-        return KernelExpansion.unpacked(kernel, Storage(**kept))
+        return KernelExpansion.unpacked(kernel, PackedExpansion(**kept))
     for name, part in parts.items():
         require(
             part is None or part.dtype in (np.float64, np.float32),
@@ -415,15 +415,15 @@ def _check_shapes(Z: Any, dual_coef: Any, intercept: Any, projection: Any, n_fea
     )
 
 
-def _stored_in(name: str, values: npt.NDArray[Any], scale: npt.NDArray[Any] | None) -> Stored:
+def _stored_in(name: str, values: npt.NDArray[Any], scale: npt.NDArray[Any] | None) -> PackedArray:
     if scale is None:
         allowed = values.dtype in (np.float64, np.float32, np.float16)
         require(allowed, f"tensor {name!r} has {values.dtype} without a scale.")
-        return Stored(values)
+        return PackedArray(values)
     require(values.dtype == np.int8, f"tensor {name!r} has a scale, but is not int8.")
     fits = scale.dtype == np.float32 and scale.shape == values.shape[1:]
     require(fits and (scale >= 0).all(), f"the scale of {name!r} must be a float32 per column.")
-    stored = Stored(values, scale)
+    stored = PackedArray(values, scale)
     with np.errstate(over="ignore"):
         require(np.isfinite(stored.unpacked()).all(), f"the scale of {name!r} is too large.")
     return stored

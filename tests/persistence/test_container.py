@@ -131,9 +131,9 @@ def test_models_come_back_bit_for_bit(tmp_path, name, dtype):
     if dtype is not None:
         model.expansion_ = stored(model.expansion_, dtype, X)
     again = _round_trip(model, tmp_path)
-    assert (again.expansion_.storage is None) == (dtype is None)
+    assert (again.expansion_.packed is None) == (dtype is None)
     if dtype is not None:
-        one, other = model.expansion_.storage, again.expansion_.storage
+        one, other = model.expansion_.packed, again.expansion_.packed
         assert one.dual_coef.values.dtype == other.dual_coef.values.dtype == dtype
         _same_arrays(one.landmarks.values, other.landmarks.values)
 

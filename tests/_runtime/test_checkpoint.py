@@ -273,7 +273,7 @@ SLOW_FIT = """
 import sys, time
 import numpy as np, sklearn
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._rows.accumulators import Largest
+from nysplus._rows.accumulators import TopRows
 from nysplus._runtime.checkpoint import Checkpoint
 from nysplus._ridge.path import Moments
 
@@ -288,7 +288,7 @@ def slowly(cls):
     cls.of = classmethod(of)
 
 slowly(Moments)
-slowly(Largest)
+slowly(TopRows)
 X = np.load(folder + "/X.npy")
 sklearn.set_config(working_memory=0.1)
 for case in cases:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
-from nysplus._rows.accumulators import Largest
+from nysplus._rows.accumulators import TopRows
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, IndicatorTargets
 from nysplus.kernels import RBF
@@ -201,16 +201,16 @@ def test_more_landmarks_than_rows_takes_all_rows_and_warns(three_classes):
 
 def test_largest_breaks_ties_by_position():
     scores = np.array([1.0, 3.0, 3.0 + 1e-12, 2.0])
-    np.testing.assert_array_equal(Largest.of(3, scores, slice(0, 4)).best(), [1, 2, 3])
+    np.testing.assert_array_equal(TopRows.of(3, scores, slice(0, 4)).best(), [1, 2, 3])
 
 
 def test_largest_of_blocks_is_the_largest_of_all(rng):
     scores = np.round(rng.randn(5000), 1)
     scores[::7] = -np.inf
     for cuts in ([], [1], [100, 101, 3000], list(range(50, 5000, 50))):
-        found = Largest.zero(37)
+        found = TopRows.zero(37)
         for start, stop in itertools.pairwise([0, *cuts, 5000]):
-            found += Largest.of(37, scores[start:stop], slice(start, stop))
+            found += TopRows.of(37, scores[start:stop], slice(start, stop))
         expected = np.argsort(-scores, kind="stable")[:37]
         np.testing.assert_array_equal(found.best(), expected)
 

@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 
 from nysplus import LearnedMetric, NystroemClassifier, NystroemRegressor
 from nysplus._ridge import solvers as solvers
-from nysplus._ridge.leave_one_out import LeftOut
+from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.solvers import Direct, GramFirst, Iterative
 
 
@@ -71,9 +71,9 @@ def test_left_out_scores_of_every_way(way, noisy, monkeypatch):
     """Compared with models that are fitted without the row, literally."""
     X, y = noisy[0][:300], noisy[1][:300]
     seen = []
-    original = LeftOut.scores
+    original = LeaveOneOut.scores
     monkeypatch.setattr(
-        LeftOut, "scores", lambda self, most: seen.append(original(self, most)) or seen[-1]
+        LeaveOneOut, "scores", lambda self, most: seen.append(original(self, most)) or seen[-1]
     )
     monkeypatch.setattr(solvers, "_ways", lambda task: [way, Direct(np.float64)])
     model = NystroemClassifier(selection=X[::15], gamma=0.1, alpha=0.1, random_state=0).fit(X, y)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from nysplus import EnsembleMap, Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import stored
 from nysplus._rows.targets import ClassCode
-from nysplus.expansion import KernelExpansion, Storage, pack
+from nysplus.expansion import KernelExpansion, PackedExpansion, pack
 from nysplus.experiments.datasets import DatasetNotFound, load
 from nysplus.export.onnx_graph import register_converters, to_onnx
 from nysplus.kernels import (
@@ -67,7 +67,7 @@ def quantised(model, dtype):
     """Store the numbers of a model in fewer bytes."""
     old = model.expansion_
     P = None if old.projection is None else pack(old.projection, dtype)
-    storage = Storage(
+    storage = PackedExpansion(
         pack(old.landmarks, dtype), pack(old.dual_coef, dtype), pack(old.intercept, "float32"), P
     )
     model.expansion_ = KernelExpansion.unpacked(old.kernel, storage)

@@ -533,7 +533,7 @@ def test_a_budget_is_kept(halves, large, budget, with_rows):
 
 def test_smaller_types_have_room_for_more(large):
     small = compress_model(large, budget="8kB")
-    assert small.expansion_.storage.landmarks.values.dtype == np.int8
+    assert small.expansion_.packed.landmarks.values.dtype == np.int8
     # 64 + 10 numbers a landmark, as many scales and ten intercepts of four bytes
     assert len(small.landmarks_) == (8192 - 4 * (64 + 10 + 10)) // 74
 
@@ -556,7 +556,7 @@ def test_a_budget_that_only_the_type_meets(large):
     """Half the bytes: the landmarks stay where they are, in float32."""
     n_bytes = large.model_bytes_ // 2
     small = compress_model(large, budget=n_bytes)
-    assert small.expansion_.storage is not None
+    assert small.expansion_.packed is not None
     assert len(small.landmarks_) == 200
 
 

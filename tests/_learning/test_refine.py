@@ -12,12 +12,12 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 
-from nysplus._holdout import Verdict
+from nysplus._holdout import PairedComparison
 from nysplus._learning.gradients import Gradient, Parameters
 from nysplus._learning.losses import Softmax, Squared, loss_of
 from nysplus._learning.refine import Refinement, make_refinement, refine
 from nysplus._learning.search import Clock, Trial
-from nysplus._learning.setup import Learner
+from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.training import Recipe, TrainingRows, train
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
@@ -253,7 +253,7 @@ def test_the_expansion_is_what_was_trained(kind, rank, sparse, kernel, rng):
     X = rng.standard_normal((80, D)) * [1e-3, 1.0, 1.0, 50.0, 0.0] + [5.0, 0.0, 0.0, 100.0, 1.0]
     given = sp.csr_matrix(X) if sparse else X
     block = Block(given, np.arange(80), _targets(kind, 80, rng))
-    learner = Learner.of(block, rank, rng, kernel)
+    learner = TrainingSetup.of(block, rank, rng, kernel)
     p = learner.first(given[:N], 0.15)
     p.A[:] += 0.1 * rng.standard_normal(p.A.shape)
     expansion = learner.expansion(p, np.dtype(np.float64), score_unit=2.0)
@@ -269,7 +269,7 @@ def test_values_are_learned_in_their_own_units(rng):
     X, weight = rng.standard_normal((80, D)), rng.randint(1, 4, 80).astype(float)
     Y = np.stack([1e6 + 1e3 * rng.standard_normal(80), 1e-3 * rng.rand(80), np.full(80, 7.0)], 1)
     block = Block(X, np.arange(80), ValueTargets(Y), weight)
-    learner = Learner.of(block, D, rng)
+    learner = TrainingSetup.of(block, D, rng)
     scaled, share = learner.rows.loss.Y, weight / weight.sum()
     np.testing.assert_allclose(share @ scaled, 0.0, atol=1e-5)
     np.testing.assert_allclose(share @ scaled**2, [1.0, 1.0, 0.0], atol=1e-5)
@@ -281,16 +281,16 @@ def test_values_are_learned_in_their_own_units(rng):
 def test_the_intercept_is_the_share_of_the_classes(rng):
     X, weight = rng.standard_normal((100, 2)), np.repeat([1.0, 3.0], 50)
     codes = np.repeat([0, 1, 2, 0], [30, 20, 25, 25])
-    learner = Learner.of(Block(X, np.arange(100), ClassTargets(codes, 3), weight), 2, rng)
+    learner = TrainingSetup.of(Block(X, np.arange(100), ClassTargets(codes, 3), weight), 2, rng)
     np.testing.assert_allclose(np.exp(learner.b), [105 / 200, 20 / 200, 75 / 200], atol=0.01)
     assert np.exp(learner.b).sum() == pytest.approx(1.0)
-    two = Learner.of(Block(X, np.arange(100), ClassTargets(codes // 2, 2), weight), 2, rng)
+    two = TrainingSetup.of(Block(X, np.arange(100), ClassTargets(codes // 2, 2), weight), 2, rng)
     assert two.b == pytest.approx([np.log(75 / 125)], abs=0.02)
 
 
 def test_the_first_width_is_in_units_of_the_nearest_landmarks(rng):
     X = rng.standard_normal((200, D))
-    learner = Learner.of(Block(X, np.arange(200), _targets("classes", 200, rng)), D, rng)
+    learner = TrainingSetup.of(Block(X, np.arange(200), _targets("classes", 200, rng)), D, rng)
     Z = X[:20]
     p = learner.first(Z, 0.15)
     D2 = ((learner.U[:, None] - (Z - learner.mean)) ** 2).sum(axis=2)
@@ -307,19 +307,19 @@ def test_verdict_compares_row_by_row():
     before = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
     after = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0])
     weight = np.array([1.0, 1.0, 2.0, 1.0, 1.0, 3.0, 1.0])
-    verdict = Verdict.of(before, after, weight, 1.0)
+    verdict = PairedComparison.of(before, after, weight, 1.0)
     assert verdict.n_rows == 7
     assert (verdict.before, verdict.after) == (0.4, 0.7)
     assert verdict.errors == pytest.approx(3.0 / np.sqrt(1 + 1 + 9 + 4))
     assert verdict.uncertain
     assert not verdict.better
-    assert Verdict.of(before, after, weight, 0.5).better
+    assert PairedComparison.of(before, after, weight, 0.5).better
     assert "40.00 % before, 70.00 % after on 7 held-out rows" in str(verdict)
 
 
 def test_a_model_that_changes_nothing_is_not_better():
     same = np.array([1.0, 0.0])
-    assert not Verdict.of(same, same, np.ones(2), 1.0).better
+    assert not PairedComparison.of(same, same, np.ones(2), 1.0).better
 
 
 # ---- the whole ----------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ def test_learning_finds_the_features_that_matter(learned):
     start, refined = learned
     assert refined.kept
     assert refined.verdict.n_rows == 600  # every row was held out once
-    assert len(refined.merits) == 5
+    assert len(refined.row_scores) == 5
     X, targets = _waves(2000, seed=1)
     assert _accuracy(refined.expansion, X, targets) > _accuracy(start, X, targets) + 0.05
     sizes = np.linalg.norm(refined.expansion.projection, axis=1)
@@ -466,10 +466,10 @@ def test_equal_seeds_give_equal_models(moons, monkeypatch):
     monkeypatch.setattr("nysplus._runtime.threads.thread_count", lambda: 2)
     third = _refined(problem, 10, seed=3)[1]
     for other in (second, third):
-        assert other.merits == first.merits
+        assert other.row_scores == first.row_scores
         assert other.verdict == first.verdict
         np.testing.assert_array_equal(other.expansion(X), first.expansion(X))
-    assert _refined(problem, 10, seed=4)[1].merits != first.merits
+    assert _refined(problem, 10, seed=4)[1].row_scores != first.row_scores
 
 
 def test_labels_that_hold_or_not():
@@ -487,7 +487,7 @@ def test_sparse_rows_learn_as_dense_ones_do():
     X, targets = _waves(300)
     problem, rows = _problem(X, targets), sp.csr_matrix(X)
     learners = [
-        Learner.of(Block(given, np.arange(300), targets), 6, np.random.RandomState(0))
+        TrainingSetup.of(Block(given, np.arange(300), targets), 6, np.random.RandomState(0))
         for given in (X, rows)
     ]
     models = [
@@ -503,7 +503,7 @@ def test_sparse_rows_learn_as_dense_ones_do():
         _refined(replace(problem, blocks=Blocks(given, targets)), 15, SHORT, selector=selector)[1]
         for given in (X, rows)
     )
-    np.testing.assert_allclose(sparse.merits, dense.merits, atol=0.01)
+    np.testing.assert_allclose(sparse.row_scores, dense.row_scores, atol=0.01)
     assert sparse.verdict.before == dense.verdict.before
 
 
@@ -535,7 +535,7 @@ def test_weights_of_classes_count(moons):
         class_weight=factors,
     )
     rng = np.random.RandomState(0)
-    learner = Learner.of(problem.blocks.gather(np.arange(300)), 2, rng)
+    learner = TrainingSetup.of(problem.blocks.gather(np.arange(300)), 2, rng)
     assert learner.b == pytest.approx([np.log(20.0)], abs=0.2)
     refined = _refined(problem, 10, Refinement(n_epochs=10))[1]
     predicted = refined.expansion(problem.blocks.X)[:, 0] > 0
@@ -550,7 +550,7 @@ def test_the_unrefined_model_is_judged_without_the_rows_that_judge(moons):
         problem.blocks, X[:30], problem.kernel, StandardMap(), (1e-3,), np.random.RandomState(0)
     ).expansion
     rows = problem.blocks.gather(np.arange(300))
-    learner = Learner.of(rows, 2, np.random.RandomState(0))
+    learner = TrainingSetup.of(rows, 2, np.random.RandomState(0))
     trial = Trial(problem, Uniform(), start, rows, learner, 0, Clock(None))
     folds = trial.folds()
     assert sorted(np.concatenate(folds)) == list(range(300))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nysplus._rows.accumulators import Largest, Spread
-from nysplus._rows.survey import Piece, Survey
+from nysplus._rows.accumulators import MeanAndScatter, TopRows
+from nysplus._rows.survey import PartSummary, Survey
 from nysplus._rows.targets import ClassCode, LabelCode, ValueCode
 
 N, D = 97, 4
@@ -56,7 +56,7 @@ every_cut = pytest.mark.parametrize("seed", range(5))
 weighted = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
 
 
-# ---- Spread -------------------------------------------------------------------------------------
+# ---- MeanAndScatter -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
@@ -66,9 +66,9 @@ weighted = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weigh
 def test_spread_of_all_entries(container, seed, weight, offset):
     rows = X + offset
     counts = np.ones(N) if weight is None else weight
-    spread = Spread.zero()
+    spread = MeanAndScatter.zero()
     for s in np.random.RandomState(seed).permutation(_cuts(seed)):
-        spread += Spread.of_cells(container(rows[s]), counts[s])
+        spread += MeanAndScatter.of_cells(container(rows[s]), counts[s])
     mean, variance = _variance(rows.ravel(), np.repeat(counts, D))
     assert spread.mass == pytest.approx(counts.sum() * D)
     assert spread.mean == pytest.approx(mean, rel=1e-13)
@@ -79,9 +79,9 @@ def test_spread_of_all_entries(container, seed, weight, offset):
 @weighted
 def test_spread_of_columns(seed, weight):
     counts = np.ones(N) if weight is None else weight
-    spread = Spread.zero((2,))
+    spread = MeanAndScatter.zero((2,))
     for s in _cuts(seed)[::-1]:
-        spread += Spread.of_columns(VALUES[s], counts[s])
+        spread += MeanAndScatter.of_columns(VALUES[s], counts[s])
     mean, variance = _variance(VALUES, counts)
     np.testing.assert_allclose(spread.mean, mean, rtol=1e-13)
     np.testing.assert_allclose(spread.variance, variance, rtol=1e-10)
@@ -93,29 +93,29 @@ def test_spread_of_small_numbers_does_not_overflow(dtype, container):
     rows = np.random.RandomState(0).randint(0, 100, (N, D)).astype(dtype)
     before = rows.copy()
     stored = container(rows)
-    spread = Spread.of_cells(stored, np.ones(N))
+    spread = MeanAndScatter.of_cells(stored, np.ones(N))
     assert spread.variance == pytest.approx(rows.astype(float).var(), rel=1e-12)
     np.testing.assert_array_equal(stored.toarray() if sp.issparse(stored) else stored, before)
 
 
 def test_spread_leaves_the_rows_as_they_are():
     for rows in (X.copy(), sp.csr_matrix(X)):
-        Spread.of_cells(rows, np.ones(N))
+        MeanAndScatter.of_cells(rows, np.ones(N))
         np.testing.assert_array_equal(rows.toarray() if sp.issparse(rows) else rows, X)
 
 
 def test_spread_of_rows_that_weigh_nothing_is_neutral():
-    spread = Spread.zero()
-    spread += Spread.of_cells(X + 1e9, np.zeros(N))
-    spread += Spread.of_cells(X, np.ones(N))
-    spread += Spread.of_cells(X - 1e9, np.zeros(N))
+    spread = MeanAndScatter.zero()
+    spread += MeanAndScatter.of_cells(X + 1e9, np.zeros(N))
+    spread += MeanAndScatter.of_cells(X, np.ones(N))
+    spread += MeanAndScatter.of_cells(X - 1e9, np.zeros(N))
     assert spread.variance == pytest.approx(X.var(), rel=1e-12)
-    columns = Spread.of_columns(VALUES, np.zeros(N))
-    columns += Spread.of_columns(VALUES, WEIGHT)
+    columns = MeanAndScatter.of_columns(VALUES, np.zeros(N))
+    columns += MeanAndScatter.of_columns(VALUES, WEIGHT)
     np.testing.assert_allclose(columns.variance, _variance(VALUES, WEIGHT)[1], rtol=1e-12)
 
 
-# ---- Largest ------------------------------------------------------------------------------------
+# ---- TopRows ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [1, 10, N, 2 * N])
@@ -124,46 +124,46 @@ def test_largest_rows(seed, n):
     rng = np.random.RandomState(seed)
     scores = np.round(rng.standard_normal(N), 1)  # ties
     scores[rng.rand(N) < 0.2] = -np.inf
-    largest = Largest.zero(n)
+    largest = TopRows.zero(n)
     for s in rng.permutation(_cuts(seed)):
-        largest += Largest.of(n, scores[s], s if seed % 2 else np.arange(N)[s])
+        largest += TopRows.of(n, scores[s], s if seed % 2 else np.arange(N)[s])
     ranked = sorted(np.flatnonzero(scores > -np.inf), key=lambda row: (-scores[row], row))
     np.testing.assert_array_equal(largest.best(), ranked[:n])
 
 
 def test_largest_of_many_rows_stay_few():
-    largest, rng = Largest.zero(3), np.random.RandomState(0)
+    largest, rng = TopRows.zero(3), np.random.RandomState(0)
     scores = rng.standard_normal(200_000)
     for start in range(0, len(scores), 500):
         rows = slice(start, start + 500)
-        largest += Largest.of(3, scores[rows], rows)
+        largest += TopRows.of(3, scores[rows], rows)
         assert len(largest.rows) < 10_000
     np.testing.assert_array_equal(largest.best(), np.argsort(-scores)[:3])
 
 
 def test_rounding_does_not_choose_rows():
     scores = np.array([0.3, 0.1 + 0.2, 0.3 - 1e-16, 0.2])
-    largest = Largest.of(3, scores, slice(0, 4))
+    largest = TopRows.of(3, scores, slice(0, 4))
     np.testing.assert_array_equal(largest.best(), [0, 1, 2])
 
 
-# ---- Piece --------------------------------------------------------------------------------------
+# ---- PartSummary --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 8, 9, 64, 65])
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_pieces_know_who_weighs(n_rows, share):
     weight = (np.random.RandomState(n_rows).rand(n_rows) < share) * 0.5
-    piece = Piece.of(X[:n_rows], None, weight)
+    piece = PartSummary.of(X[:n_rows], None, weight)
     np.testing.assert_array_equal(piece.candidates(), np.flatnonzero(weight))
     assert piece.n_candidates == np.count_nonzero(weight)
-    assert Piece.of(X[:n_rows], None, None).n_candidates == n_rows
+    assert PartSummary.of(X[:n_rows], None, None).n_candidates == n_rows
 
 
 def test_pieces_take_a_bit_for_a_row_at_most():
-    assert Piece.of(X, CLASSES, np.ones(N)).weighing is None
+    assert PartSummary.of(X, CLASSES, np.ones(N)).weighing is None
     many = np.arange(80_000) % 2.0
-    assert Piece.of(many[:, None], None, many).weighing.nbytes == 10_000
+    assert PartSummary.of(many[:, None], None, many).weighing.nbytes == 10_000
 
 
 @pytest.mark.parametrize("convert", [np.asarray, np.asfortranarray, sp.csr_matrix])
@@ -172,7 +172,7 @@ def test_pieces_take_a_bit_for_a_row_at_most():
 )
 def test_pieces_tell_rows_apart(convert, y):
     def check(X=X, y=y, weight=WEIGHT):
-        return Piece.of(convert(X), y, weight).checksum
+        return PartSummary.of(convert(X), y, weight).checksum
 
     swapped = np.r_[1, 0, 2:N]
     assert check() == check(X.copy(), y.copy(), WEIGHT.copy())

@@ -12,7 +12,7 @@ from sklearn.datasets import load_diabetes, load_iris
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import stored
-from nysplus.expansion import KernelExpansion, Storage, pack
+from nysplus.expansion import KernelExpansion, PackedExpansion, pack
 from nysplus.experiments.datasets import DatasetNotFound, load
 from nysplus.export.c_header import to_c
 from nysplus.kernels import (
@@ -110,7 +110,7 @@ def quantised(model, dtype):
     """Store the numbers of a model in fewer bytes."""
     old = model.expansion_
     P = None if old.projection is None else pack(old.projection, dtype)
-    storage = Storage(
+    storage = PackedExpansion(
         pack(old.landmarks, dtype), pack(old.dual_coef, dtype), pack(old.intercept, "float32"), P
     )
     model.expansion_ = KernelExpansion.unpacked(old.kernel, storage)

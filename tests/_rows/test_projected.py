@@ -15,7 +15,7 @@ from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
 from nysplus._rows import on_disk as _streams
 from nysplus._rows.blocks import Blocks
-from nysplus._rows.opening import Wanted, take_in
+from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.projected import ProjectedBlocks, project, projected
 from nysplus._rows.targets import ClassTargets
 from nysplus._runtime.checkpoint import Checkpoint, FileJournal, Journal
@@ -59,7 +59,7 @@ def blocks(request, monkeypatch):
         import dask.array as da
 
         rows = tuple(da.from_array(a, chunks=(70, *a.shape[1:])) for a in rows)
-    intake = take_in(NystroemClassifier(), *rows, Wanted("classes"))
+    intake = open_rows(NystroemClassifier(), *rows, TargetSpec("classes"))
     return intake.open(Progress(), Journal())[0]
 
 

@@ -149,7 +149,7 @@ def test_refined_models_are_better_in_the_same_bytes(digits):
         scores[refine] = model.fit(X[:1200], y[:1200]).score(X[1200:], y[1200:])
         assert model.refined_ is refine
     assert model.projection_.shape[0] == 64
-    assert model.expansion_.storage.projection.values.dtype == np.int8
+    assert model.expansion_.packed.projection.values.dtype == np.int8
     assert scores[True] > scores[False] + 0.05
 
 

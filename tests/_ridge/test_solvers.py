@@ -12,7 +12,7 @@ from nysplus._ridge import problem as tasks
 from nysplus._ridge import solvers as solvers
 from nysplus._ridge.feature_map import EnsembleMap, StandardMap
 from nysplus._ridge.fit import fit_expansion
-from nysplus._ridge.problem import Task
+from nysplus._ridge.problem import RidgeProblem
 from nysplus._ridge.solvers import Direct, GramFirst, Iterative, solve_ridge
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, IndicatorTargets, ValueTargets
@@ -39,7 +39,7 @@ def labelled(N=600, d=5, classes=3, noise=1.0, seed=0):
 def task_of(X, targets, Z, gamma=0.3, alphas=(1e-3,), approximation=None, seed=0, **weights):
     rng = np.random.RandomState(seed)
     feature_map = (approximation or StandardMap()).build(RBF(gamma), Z, rng)
-    return Task(Blocks(X, targets, **weights), feature_map, alphas, rng, "test")
+    return RidgeProblem(Blocks(X, targets, **weights), feature_map, alphas, rng, "test")
 
 
 def gap_of(task, found):
@@ -166,7 +166,7 @@ def test_wide_kernels_keep_their_digits(seed, monkeypatch):
     kernel = make_kernel(problem.kernel, gamma=problem.gamma)
     feature_map = StandardMap().build(kernel, problem.X[: problem.n], rng)
     blocks = Blocks(problem.X, ValueTargets(problem.Y))
-    task = Task(blocks, feature_map, (problem.alpha,), rng, "test")
+    task = RidgeProblem(blocks, feature_map, (problem.alpha,), rng, "test")
     names = allowed(task, monkeypatch) | {"direct-float64"}
     answers = {way.name: way.solve(task)[0] for way in WAYS if way.name in names}
     # a shortcut may give up, but not be wrong
@@ -476,7 +476,7 @@ def test_random_problems_are_solved_by_every_way_that_allows_them(seed, monkeypa
         np.testing.assert_allclose(model.expansion_(problem.X), dense.scores, atol=bound)
     rng = np.random.RandomState(seed)
     feature_map = StandardMap().build(model.expansion_.kernel, model.landmarks_, rng)
-    task = Task(
+    task = RidgeProblem(
         Blocks(problem.X, ValueTargets(problem.Y)), feature_map, (problem.alpha,), rng, "test"
     )
     names = allowed(task, monkeypatch) | {"direct-float64"}

@@ -269,20 +269,20 @@ def test_bad_parameters(selector, message):
 def test_auto_keeps_the_best_of_its_candidates(overlapping, monkeypatch):
     X, y = overlapping
     problem = problem_of(X, ClassTargets(y, 3))
-    merits = []
+    row_scores = []
 
     def spy(*args, **kwargs):
         fit = fit_expansion(*args, **kwargs)
         if kwargs.get("judged"):
-            merits.append((fit.merit, fit.expansion.landmarks))
+            row_scores.append((fit.merit, fit.expansion.landmarks))
         return fit
 
     monkeypatch.setattr(auto_room, "fit_expansion", spy)
     got = Auto().select(problem, 12, np.random.RandomState(0)).points
-    assert len(merits) == 4
-    best = max(merits, key=lambda pair: pair[0])
+    assert len(row_scores) == 4
+    best = max(row_scores, key=lambda pair: pair[0])
     np.testing.assert_array_equal(got, best[1])
-    assert min(merits, key=lambda pair: pair[0])[0] < best[0]  # there was a choice
+    assert min(row_scores, key=lambda pair: pair[0])[0] < best[0]  # there was a choice
 
 
 def test_auto_with_many_landmarks_is_class_centroids(overlapping):

@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import stored
-from nysplus.expansion import STORED_TYPES, KernelExpansion, Storage, pack
+from nysplus.expansion import STORED_TYPES, KernelExpansion, PackedExpansion, pack
 from nysplus.kernels import RBF
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "int8": 1}
@@ -80,8 +80,8 @@ def fitted(split):
 def test_storage_is_what_an_expansion_computes_with(split, fitted, dtype):
     X, X_test, _, _ = split
     small = stored(fitted, dtype, X)
-    storage = small.storage
-    assert isinstance(storage, Storage)
+    storage = small.packed
+    assert isinstance(storage, PackedExpansion)
     for name in ("landmarks", "dual_coef", "intercept"):
         np.testing.assert_array_equal(getattr(small, name), getattr(storage, name).unpacked())
     assert small.projection is None
@@ -108,7 +108,7 @@ def test_scores_hardly_change(split, fitted, dtype, most):
 
 def test_solving_again_beats_rounding_alone(split, fitted):
     X, X_test, _, _ = split
-    rounded = Storage(
+    rounded = PackedExpansion(
         pack(fitted.landmarks, "int8"),
         pack(fitted.dual_coef, "int8"),
         pack(fitted.intercept, "float32"),
@@ -152,7 +152,7 @@ def test_projections_are_stored(split, metric, dtype):
     model.expansion_ = small = stored(model.expansion_, dtype, X[:600])
     # the units of features have no common scale
     wide = dtype == "int8" and metric == "diagonal"
-    assert small.storage.projection.values.dtype == ("float32" if wide else dtype)
+    assert small.packed.projection.values.dtype == ("float32" if wide else dtype)
     assert small.projection.shape == P.shape
     assert abs(model.score(X_test, y_test) - exact) <= 0.005
 
@@ -195,7 +195,7 @@ def test_csr_landmarks_stay_three_arrays(split):
     model = NystroemClassifier(50, random_state=0).fit(sp.csr_matrix(X), y)
     full = model.expansion_
     small = stored(full, "float32", sp.csr_matrix(X))
-    assert small.storage is None
+    assert small.packed is None
     assert sp.issparse(small.landmarks)
     Z = small.landmarks
     arrays = (Z.data, Z.indices, Z.indptr, small.dual_coef, small.intercept)
