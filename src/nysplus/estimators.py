@@ -25,7 +25,8 @@ from nysplus._rows.applying import predicted
 from nysplus._rows.blocks import RowBlocks
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
 from nysplus._rows.slicing import float_dtype
-from nysplus._rows.targets import ClassCode, Code, ValueCode
+from nysplus._rows.target_codes import ClassCode
+from nysplus._rows.target_codes import TargetCode as Code
 from nysplus._runtime.checkpoint import FileJournal, Journal, identity
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
 from nysplus._typing import Float, Kind
@@ -107,7 +108,7 @@ class _KernelMachine(CallbackSupportMixin):
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
             blocks, found = intake.open(progress, Journal())
-            if code is None and isinstance(found, ClassCode):
+            if code is None and found is not None and found.kind == "classes":
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             running = getattr(self, "_running", None) or self._begun(plan, blocks, rng)
             task = running.add(blocks, plan.alphas, rng)
@@ -251,10 +252,7 @@ class _KernelMachine(CallbackSupportMixin):
 
     def _decoded(self, X: Any) -> npt.NDArray[Any]:
         """Return the predictions of checked rows."""
-        found = self._code.decode(self.expansion_(X))
-        if isinstance(self._code, ValueCode):  # small numbers are computed with in float32
-            return found.astype(np.result_type(found, float_dtype(X.dtype)), copy=False)
-        return found
+        return self._code.decode(self.expansion_(X), float_dtype(X.dtype))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy (classifier) or R² (regressor) on the given rows.
@@ -274,10 +272,11 @@ class _KernelMachine(CallbackSupportMixin):
             result: float = super().score(X, y, sample_weight)
             return result
         # rows may have classes that the model does not know, and never gets right
-        code = None if isinstance(self._code, ClassCode) else self._code
+        code = None if self._code.kind == "classes" else self._code
         wanted = TargetSpec(self._kind, code=code, several=False)
         intake = open_rows(self, X, y, sample_weight, wanted, reset=False)
         blocks, found = intake.open(Progress(), Journal())
+        assert found is not None
         return evaluate(self._decoded, blocks, found)
 
     def compress(
@@ -509,7 +508,6 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
 
     def _set_code(self, code: Code | None) -> None:
         super()._set_code(code)
-        assert not isinstance(self._code, ValueCode)
         self.classes_ = self._code.classes
 
     @with_callbacks
@@ -578,7 +576,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         if classes is None:
             return known
         code = ClassCode(np.unique(classes))
-        if isinstance(known, ClassCode) and not np.array_equal(known.classes, code.classes):
+        if known is not None and known.kind == "classes" and not known.same(code):
             raise ValueError(
                 f"classes={code.classes.tolist()[:10]} is not the same as in the first call to "
                 f"partial_fit, {known.classes.tolist()[:10]}."
@@ -604,14 +602,12 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
 
     def _decisions(self, X: Any) -> Float:
         """Return the scores of checked rows."""
-        assert not isinstance(self._code, ValueCode)
         return self._code.decision(self.expansion_(X))
 
     def _set_scaling(self, found: Scaling | LeaveOneOut) -> None:
-        assert not isinstance(self._code, ValueCode)
         if isinstance(found, LeaveOneOut):
             some = found.scores(SCALING_ROWS)
-            found = fit_scaling(some.scores, self._code.recode(some.Y), some.weight)
+            found = fit_scaling(some.scores, self._code.as_targets(some.Y).labels, some.weight)
         self._scaling = found
 
     def predict_proba(self, X: Any) -> Float:

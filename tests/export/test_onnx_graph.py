@@ -13,7 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nysplus import EnsembleMap, Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import stored
-from nysplus._rows.targets import ClassCode
+from nysplus._rows.target_codes import ClassCode
 from nysplus.expansion import KernelExpansion, PackedExpansion, pack
 from nysplus.experiments.datasets import DatasetNotFound, load
 from nysplus.export.onnx_graph import register_converters, to_onnx
