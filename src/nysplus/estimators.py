@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +26,7 @@ from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_row
 from nysplus._rows.slicing import float_dtype
 from nysplus._rows.target_codes import ClassCode
 from nysplus._rows.target_codes import TargetCode as Code
-from nysplus._runtime.checkpoint import FileJournal, Journal, identity
+from nysplus._runtime.checkpoint import FileJournal, Journal, fit_fingerprint
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of, with_callbacks
 from nysplus._typing import Float, Kind
 from nysplus._validation import check_count
@@ -81,7 +80,8 @@ class _KernelMachine(CallbackSupportMixin):
         with progress_of(self, X, y) as progress:
             blocks, code = intake.open(progress, journal)
             rng = check_random_state(self.random_state)
-            rng = journal.begin(partial(identity, self, blocks), rng)
+            name, params = type(self).__name__, self.get_params(deep=False)
+            rng = journal.begin(lambda: fit_fingerprint(name, params, blocks.fingerprint()), rng)
             chosen = plan.choose(blocks, rng)
             fit = chosen.fit(rng)
             refined = chosen.finish(fit, rng)
