@@ -20,7 +20,7 @@ from nysplus._fit.score import evaluate
 from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._ridge.running import RunningFit
-from nysplus._rows.applying import predicted
+from nysplus._rows.applying import apply_to_rows
 from nysplus._rows.blocks import RowBlocks
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
 from nysplus._rows.slicing import float_dtype
@@ -62,9 +62,9 @@ class _KernelMachine(CallbackSupportMixin):
     _code: Code
     _running: RunningFit
 
-    def _wanted(self, code: Code | None = None, several: bool = True) -> TargetSpec:
+    def _wanted(self, code: Code | None = None, needs_two_classes: bool = True) -> TargetSpec:
         """Return what a fit makes of the targets."""
-        return TargetSpec(self._kind, code=code, several=several)
+        return TargetSpec(self._kind, code=code, needs_two_classes=needs_two_classes)
 
     def _plan(self, intake: RowsToOpen) -> Plan:
         """Check all parameters, before any work."""
@@ -103,7 +103,9 @@ class _KernelMachine(CallbackSupportMixin):
         """Add rows to the sums, with landmarks chosen from the first ones; solve again."""
         reset = not hasattr(self, "expansion_")
         # the other classes may come in later calls
-        intake = open_rows(self, X, y, sample_weight, self._wanted(code, several=False), reset)
+        intake = open_rows(
+            self, X, y, sample_weight, self._wanted(code, needs_two_classes=False), reset
+        )
         plan = self._plan(intake)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
@@ -248,7 +250,7 @@ class _KernelMachine(CallbackSupportMixin):
     def _predict(self, X: Any) -> Any:
         """Return the predictions of rows, wherever they are."""
         check_is_fitted(self)
-        return predicted(self, X, self._decoded)
+        return apply_to_rows(self, X, self._decoded)
 
     def _decoded(self, X: Any) -> npt.NDArray[Any]:
         """Return the predictions of checked rows."""
@@ -273,7 +275,7 @@ class _KernelMachine(CallbackSupportMixin):
             return result
         # rows may have classes that the model does not know, and never gets right
         code = None if self._code.kind == "classes" else self._code
-        wanted = TargetSpec(self._kind, code=code, several=False)
+        wanted = TargetSpec(self._kind, code=code, needs_two_classes=False)
         intake = open_rows(self, X, y, sample_weight, wanted, reset=False)
         blocks, found = intake.open(Progress(), Journal())
         assert found is not None
@@ -503,8 +505,8 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _wanted(self, code: Code | None = None, several: bool = True) -> TargetSpec:
-        return TargetSpec(self._kind, self.class_weight, code, several=several)
+    def _wanted(self, code: Code | None = None, needs_two_classes: bool = True) -> TargetSpec:
+        return TargetSpec(self._kind, self.class_weight, code, needs_two_classes=needs_two_classes)
 
     def _set_code(self, code: Code | None) -> None:
         super()._set_code(code)
@@ -597,7 +599,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
             collections a lazy one.
         """
         check_is_fitted(self)
-        scores: Float = predicted(self, X, self._decisions)
+        scores: Float = apply_to_rows(self, X, self._decisions)
         return scores
 
     def _decisions(self, X: Any) -> Float:
@@ -629,7 +631,7 @@ class NystroemClassifier(_KernelMachine, ClassifierMixin, BaseEstimator):
             For Dask collections a lazy one.
         """
         check_is_fitted(self)
-        probabilities: Float = predicted(self, X, self._probabilities)
+        probabilities: Float = apply_to_rows(self, X, self._probabilities)
         return probabilities
 
     def _probabilities(self, X: Any) -> Float:

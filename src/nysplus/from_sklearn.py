@@ -148,7 +148,7 @@ def _scaling(result: NystroemClassifier, imported: _Imported, X: Any, y: Any) ->
         raise ValueError("Probabilities are scaled by rows and their classes: pass both X and y.")
     if X is None:
         return Scaling(imported.slope, imported.code.kind == "labels")
-    wanted = TargetSpec("classes", code=imported.code, several=False)
+    wanted = TargetSpec("classes", code=imported.code, needs_two_classes=False)
     blocks, _ = open_rows(result, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.arange(blocks.n_rows))
     return fit_scaling(result.expansion_(rows.X), rows.labels, rows.weight)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nysplus._fit.plan import make_plan
 from nysplus._ridge.feature_map import FeatureMap
-from nysplus._rows.applying import predicted
+from nysplus._rows.applying import apply_to_rows
 from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._runtime.checkpoint import Journal
@@ -155,7 +155,7 @@ class Nystroem(
         ndarray of shape (n_rows, n_features_out), float32 for float32 rows, else float64
         """
         check_is_fitted(self)
-        features: Float = predicted(self, X, self._features)
+        features: Float = apply_to_rows(self, X, self._features)
         return features
 
     def _features(self, X: Any) -> Float:

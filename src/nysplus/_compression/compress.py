@@ -402,7 +402,7 @@ def _rows(model: Any, X: Any, y: Any, rng: np.random.RandomState) -> Block:
     wanted = TargetSpec(None)
     if y is not None:
         weights = getattr(model, "class_weight", None)
-        wanted = TargetSpec(model._kind, weights, model._code, several=False)
+        wanted = TargetSpec(model._kind, weights, model._code, needs_two_classes=False)
     blocks, _ = open_rows(model, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.sort(blocks.sample(min(MOST_ROWS, blocks.n_candidates), rng)))
     if rows.targets is None:

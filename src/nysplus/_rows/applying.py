@@ -11,28 +11,35 @@ import numpy as np
 
 from nysplus._rows.on_dask import is_dask, lazily
 from nysplus._rows.on_disk import read
-from nysplus._rows.opening import _opened
+from nysplus._rows.opening import open_elsewhere
 from nysplus._rows.readers import Source
-from nysplus._validation import (
-    check_rows,
-)
+from nysplus._validation import check_rows
 
 
-def predicted(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
-    """Return ``function(rows)`` of all rows; lazily for Dask, chunk by chunk from elsewhere."""
+def apply_to_rows(estimator: Any, X: Any, method: Callable[[Any], Any]) -> Any:
+    """Return ``method(rows)`` of all rows, lazily for Dask and chunk by chunk from elsewhere.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted.
+    X : rows, as for `fit`
+    method : callable
+        A method of `estimator`, from checked rows to an array with an entry for each.
+    """
     if is_dask(X):
         names = getattr(estimator, "feature_names_in_", None)
         sent = copy(estimator)
-        sent.__dict__.pop("_running", None)  # sums stay at home
-        work = partial(_on_worker, sent, function.__name__)
+        sent.__dict__.pop("_running", None)  # workers need no sums of partial_fit
+        work = partial(_on_worker, sent, method.__name__)
         return lazily(X, work, estimator.n_features_in_, names)
-    source = _opened(estimator, X, None, None, reset=False)
+    source = open_elsewhere(estimator, X, None, None, reset=False)
     if source is None:
-        return function(check_rows(estimator, X, reset=False))
+        return method(check_rows(estimator, X, reset=False))
     assert isinstance(source, Source)
-    return np.concatenate([function(chunk.X) for chunk in read(source)])
+    return np.concatenate([method(chunk.X) for chunk in read(source)])
 
 
 def _on_worker(estimator: Any, name: str, X: Any) -> Any:
-    """Return what a method makes of a partition, which may have no rows."""
+    """Return the result of a method for a partition, which may have no rows."""
     return getattr(estimator, name)(check_rows(estimator, X, reset=False, ensure_min_samples=0))
