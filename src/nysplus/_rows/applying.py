@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nysplus._rows.on_dask import is_dask, lazily
+from nysplus._rows.dask_collections import is_dask, lazily
 from nysplus._rows.on_disk import read
 from nysplus._rows.opening import open_elsewhere
 from nysplus._rows.readers import Source

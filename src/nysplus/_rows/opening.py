@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from nysplus._rows.blocks import Blocks, RowBlocks
-from nysplus._rows.on_dask import DaskBlocks, DaskRows, is_dask, open_dask
+from nysplus._rows.dask_collections import is_dask
+from nysplus._rows.on_dask import DaskBlocks, DaskRows, open_dask
 from nysplus._rows.on_disk import Coding, StreamBlocks, survey_source
 from nysplus._rows.readers import Source, is_source, open_source
 from nysplus._rows.slicing import float_dtype
