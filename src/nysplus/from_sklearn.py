@@ -17,6 +17,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils.validation import check_is_fitted
 
 from nysplus._compression.compress import compress_model
+from nysplus._fit.model import Columns, FittedModel
 from nysplus._ridge.path import cholesky
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Blocks
@@ -113,27 +114,15 @@ def from_svc(
     (148, 5)
     """
     imported = _imported(model)
-    n, kernel = imported.expansion.landmarks.shape[0], imported.expansion.kernel
-    kind = NystroemRegressor if isinstance(imported.code, ValueCode) else NystroemClassifier
-    result = kind(n, kernel=kernel)
-    result._set_code(imported.code)
-    result.expansion_ = imported.expansion
-    result.landmark_indices_ = imported.indices
-    result.solver_ = type(model).__name__
-    result.n_kernel_evaluations_ = 0
-    result.n_features_in_ = model.n_features_in_
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        result.feature_names_in_ = names
     compressed = n_components is not None or budget is not None
-    if isinstance(result, NystroemClassifier):
-        scaled_by = (None, None) if compressed else (X, y)
-        result._scaling = _scaling(result, imported, *scaled_by)
-    elif not compressed and (X is not None or y is not None):
+    if not imported.code.discrete and not compressed and (X is not None or y is not None):
         raise ValueError(
             "X and y scale the probabilities of a classifier, and a regressor has none. Leave them "
             "out, or compress the model by them with n_components or budget."
         )
+    result = _as_estimator(imported, model)
+    if imported.code.discrete and not compressed:
+        result._adopt(replace(result._model, scaling=_scaling(result, imported, X, y)))
     if not compressed:
         return result
     # support vectors are rows, and those that matter
@@ -143,11 +132,33 @@ def from_svc(
     return small
 
 
-def _scaling(result: NystroemClassifier, imported: _Imported, X: Any, y: Any) -> Scaling:
+def _as_estimator(imported: _Imported, model: Any) -> NystroemClassifier | NystroemRegressor:
+    """Return a fitted estimator whose scores are those of the imported model."""
+    expansion, code, scaling = imported.expansion, imported.code, None
+    names = getattr(model, "feature_names_in_", None)
+    if code.discrete:
+        scaling = Scaling(imported.slope, isinstance(code, LabelCode))
+    fitted = FittedModel(
+        expansion,
+        code,
+        Columns(model.n_features_in_, names),
+        scaling,
+        solver=type(model).__name__,
+        landmark_indices=imported.indices,
+    )
+    kind = NystroemClassifier if code.discrete else NystroemRegressor
+    result = kind(expansion.landmarks.shape[0], kernel=expansion.kernel)
+    result._adopt(fitted)
+    return result
+
+
+def _scaling(result: Any, imported: _Imported, X: Any, y: Any) -> Scaling:
+    """Return the scaling of probabilities by rows, or the imported model's own without rows."""
     if (X is None) != (y is None):
         raise ValueError("Probabilities are scaled by rows and their classes: pass both X and y.")
     if X is None:
-        return Scaling(imported.slope, isinstance(imported.code, LabelCode))
+        own: Scaling = result._model.scaling
+        return own
     wanted = TargetSpec("classes", code=imported.code, several=False)
     blocks, _ = open_rows(result, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.arange(blocks.n_rows))

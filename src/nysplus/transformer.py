@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from nysplus._fit.model import Columns, adopt
+from nysplus._fit.pipeline import ModelSize, choose_landmarks, resolve_kernel
 from nysplus._fit.plan import make_plan
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._rows.applying import predicted
@@ -130,17 +134,20 @@ class Nystroem(
         )
         selector = make_selector(self.selection)
         looks = selector.targets != "ignored" or kernel.is_tuned
-        wanted = TargetSpec("classes" if looks else None, required=False)
-        intake = open_rows(self, X, y, None, wanted)
-        plan = make_plan(self, kernel, intake.n_features, intake.dtype, intake.kind)
+        spec = TargetSpec("classes" if looks else None, required=False)
+        columns = copy(self)  # which scikit-learn's validation writes to
+        rows = open_rows(columns, X, y, None, spec)
+        plan = make_plan(self, kernel, rows.n_features, rows.dtype, rows.kind)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
-            blocks, _ = intake.open(progress, Journal())
-            chosen = plan.choose(blocks, rng)
-            self.feature_map_ = plan.approximation.build(
-                chosen.problem.kernel, chosen.landmarks.points, rng, principal=True
+            blocks, _ = rows.open(progress, Journal())
+            resolved = resolve_kernel(plan, blocks, rng)
+            landmarks = choose_landmarks(resolved, ModelSize(plan.n_landmarks), rng)
+            feature_map = plan.approximation.build(
+                resolved.problem.kernel, landmarks.points, rng, principal=True
             )
-            self.component_indices_ = chosen.landmarks.indices
+        found = {"feature_map_": feature_map, "component_indices_": landmarks.indices}
+        adopt(self, Columns.of(columns), **found)
         return self
 
     def transform(self, X: Any) -> Float:
@@ -155,21 +162,7 @@ class Nystroem(
         ndarray of shape (n_rows, n_features_out), float32 for float32 rows, else float64
         """
         check_is_fitted(self)
-        features: Float = predicted(self, X, self._features)
-        return features
-
-    def _features(self, X: Any) -> Float:
-        """Return the features of checked rows."""
-        feature_map: FeatureMap = self.feature_map_
-        dtype = float_dtype(X.dtype)
-        working = dtype if feature_map.allows_float32 else np.dtype(np.float64)
-        features = np.empty((X.shape[0], feature_map.rank), dtype=dtype)
-        evaluate = feature_map.features(working)
-        slices = row_slices(X.shape[0], 8 * (2 * X.shape[1] + feature_map.n_landmarks))
-        for rows, part in zip(
-            slices, in_threads(lambda rows: evaluate(X[rows]), slices), strict=True
-        ):
-            features[rows] = part
+        features: Float = predicted(self, X, partial(features_of, self.feature_map_))
         return features
 
     @property
@@ -193,3 +186,16 @@ class Nystroem(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def features_of(feature_map: FeatureMap, X: Any) -> Float:
+    """Return the features of checked rows, block by block."""
+    dtype = float_dtype(X.dtype)
+    working = dtype if feature_map.allows_float32 else np.dtype(np.float64)
+    features = np.empty((X.shape[0], feature_map.rank), dtype=dtype)
+    evaluate = feature_map.features(working)
+    slices = row_slices(X.shape[0], 8 * (2 * X.shape[1] + feature_map.n_landmarks))
+    parts = in_threads(lambda rows: evaluate(X[rows]), slices)
+    for rows, part in zip(slices, parts, strict=True):
+        features[rows] = part
+    return features

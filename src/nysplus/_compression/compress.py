@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from nysplus._bytes.budget import TYPES, Budget, Size, make_budget
 from nysplus._bytes.quantise import quantise, representable_types, stored
 from nysplus._compression.pruning import Positions, check_number, reduced
+from nysplus._fit.model import FittedModel
 from nysplus._fit.plan import make_alphas
 from nysplus._learning.refine import MAX_RANK, MIN_ROWS, Refinement
 from nysplus._learning.search import MORE_RATE, MORE_STEPS
@@ -127,13 +128,13 @@ def _by_rows(model: Any, X: Any, y: Any, sizes: list[Size], limit: Budget | None
         known = y is not None or len(rows) >= TAUGHT_ROWS
         ways = trial.ways(sizes, trial.optimism() if known else 0.0)
     small = _best(ways, judged, pool, limit)
-    copy = _copy(model, small.finished(pool))
+    scaling = model._model.scaling
     if isinstance(rows.targets, DiscreteTargets) and (y is not None or not small.follows):
         labels = judged.labels
         if y is None:  # what the model predicts is more certain than the model is
-            labels = _drawn_labels(model._scaling, expansion(judged.X), rng)
-        copy._scaling = fit_scaling(small.expansion(judged.X), labels, judged.weight)
-    return copy
+            labels = _drawn_labels(scaling, expansion(judged.X), rng)
+        scaling = fit_scaling(small.expansion(judged.X), labels, judged.weight)
+    return _copy(model, small.finished(pool), scaling)
 
 
 @dataclass(frozen=True)
@@ -203,18 +204,23 @@ def _merit(expansion: KernelExpansion, judged: Block) -> float:
     return float(judged.weight @ row_scores / judged.weight.sum())
 
 
-def _copy(model: Any, small: Small) -> Any:
-    """Return a copy of the model with another expansion."""
+def _copy(model: Any, small: Small, scaling: Scaling | None = None) -> Any:
+    """Return a fitted copy of the estimator with another expansion."""
+    fitted: FittedModel = model._model
+    indices = fitted.landmark_indices
     copy = clone(model).set_params(n_components=int(small.expansion.landmarks.shape[0]))
-    parameters = model.get_params(deep=False)
-    fitted = {name: value for name, value in vars(model).items() if name not in parameters}
-    fitted.pop("_running", None)
-    vars(copy).update(fitted)
-    copy.expansion_ = small.expansion
-    indices = model.landmark_indices_
-    copy.landmark_indices_ = None if small.kept is None or indices is None else indices[small.kept]
-    if small.more is not None:
-        copy.refined_ = True
+    copy._adopt(
+        replace(
+            fitted,
+            expansion=small.expansion,
+            scaling=scaling or fitted.scaling,
+            landmark_indices=(
+                None if small.kept is None or indices is None else indices[small.kept]
+            ),
+            refined=fitted.refined if small.more is None else True,
+            running=None,
+        )
+    )
     return copy
 
 
@@ -406,11 +412,11 @@ def _rows(model: Any, X: Any, y: Any, rng: np.random.RandomState) -> Block:
     wanted = TargetSpec(None)
     if y is not None:
         weights = getattr(model, "class_weight", None)
-        wanted = TargetSpec(model._kind, weights, model._code, several=False)
+        wanted = TargetSpec(model._kind, weights, model._model.code, several=False)
     blocks, _ = open_rows(model, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.sort(blocks.sample(min(MOST_ROWS, blocks.n_candidates), rng)))
     if rows.targets is None:
-        rows = replace(rows, targets=_predicted(model._code, model.expansion_(rows.X)))
+        rows = replace(rows, targets=_predicted(model._model.code, model.expansion_(rows.X)))
     return rows
 
 

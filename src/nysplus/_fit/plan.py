@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
-from nysplus._bytes.budget import Budget, Limit, make_budget
-from nysplus._fit.pipeline import Chosen
-from nysplus._fit.size import choose_size, fitting_landmarks, sizes_within
+from nysplus._bytes.budget import Budget, make_budget
 from nysplus._learning.refine import Refinement, make_refinement
 from nysplus._ridge.feature_map import Approximation, make_approximation
 from nysplus._ridge.solvers import DIRECT_MATRICES, direct_bytes
-from nysplus._rows.blocks import RowBlocks
-from nysplus._rows.projected import projected
 from nysplus._runtime.memory import working_bytes
-from nysplus._tuning.metric import LearnedMetric, learn_metric, make_metric, through
-from nysplus._tuning.width import tune_kernel
+from nysplus._tuning.metric import LearnedMetric, make_metric
 from nysplus._typing import Kind
 from nysplus._validation import check_count
 from nysplus.kernels import Kernel
 from nysplus.landmarks import (
     GivenLandmarks,
     LandmarkSelector,
-    Problem,
-    Uniform,
     make_selector,
-    select_landmarks,
 )
 
 # Decades from "hardly any" to "hardly anything left": wide enough for noisy labels.
@@ -49,30 +41,6 @@ class Plan:
     metric: LearnedMetric | None = None
     refinement: Refinement | None = None
     budget: Budget | None = None
-
-    def choose(self, blocks: RowBlocks, rng: np.random.RandomState) -> Chosen:
-        """Fix the metric, the kernel's width and the size on the data, then choose landmarks."""
-        n, selector, projection = self.n_landmarks, self.selector, None
-        problem = Problem(blocks, self.kernel, self.approximation, self.alphas)
-        if self.budget is not None:  # the number is not known yet, but about this
-            n = sizes_within(self.budget, problem, Uniform(), None, rng)[-1].n
-        if self.metric is not None:
-            found = learn_metric(problem, selector, n, self.metric, rng)
-            projection, kernel = found.projection, found.kernel
-            selector = through(selector, projection)
-        elif self.kernel.is_tuned:
-            kernel = tune_kernel(problem, selector, n, rng)
-        else:
-            kernel = self.kernel.resolve(blocks, rng)
-        problem = replace(problem, blocks=projected(blocks, projection), kernel=kernel)
-        if self.budget is None:
-            landmarks, limit = select_landmarks(selector, problem, n, rng), None
-        else:
-            sizes = sizes_within(self.budget, problem, selector, projection, rng)
-            size = choose_size(problem, selector, sizes, blocks, projection, rng)
-            limit = Limit(self.budget, blocks.n_features, size.dtypes[0])
-            landmarks = fitting_landmarks(self.budget, problem, selector, size.n, projection, rng)
-        return Chosen(problem, selector, landmarks, projection, blocks, self.refinement, limit)
 
 
 def make_plan(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
 
 
-@dataclass
+@dataclass(frozen=True)
 class RunningFit:
     """The moments of all rows seen so far, from which the model follows for any ridge.
 
@@ -40,16 +41,21 @@ class RunningFit:
         """Return the fit to no rows yet."""
         return cls(feature_map, projection, Moments.zero(feature_map.rank, n_outputs))
 
-    def add(
+    def plus(
         self, blocks: RowBlocks, alphas: tuple[float, ...], rng: np.random.RandomState
-    ) -> RidgeProblem:
-        """Add rows; return the task they make, to choose a ridge by."""
-        task = RidgeProblem(
+    ) -> tuple[RunningFit, RidgeProblem]:
+        """Return the fit to more rows, and the problem of these rows, to choose a ridge on."""
+        problem = RidgeProblem(
             projected(blocks, self.projection), self.feature_map, alphas, rng, "ridge"
         )
         evaluate = self.feature_map.features(np.float64)
-        self.moments += sum_moments(task, evaluate, self.feature_map.rank)
-        return task
+        return self._with(sum_moments(problem, evaluate, self.feature_map.rank)), problem
+
+    def _with(self, moments: Moments) -> RunningFit:
+        """Return the fit to the rows of other moments as well; this one stays as it is."""
+        total = deepcopy(self.moments)
+        total += moments
+        return replace(self, moments=total)
 
     def choose_on(self, task: RidgeProblem) -> float:
         """Return the ridge that is best on the rows of `task`, by the moments of all rows."""
@@ -67,15 +73,15 @@ class RunningFit:
         mean, weight = moments.feature_mean, moments.weight
         return LeaveOneOut(task, found.W, found.b, mean, weight, found.inverse)
 
-    def join(self, other: RunningFit) -> None:
-        """Add the rows of another fit with the same features."""
+    def merged(self, other: RunningFit) -> RunningFit:
+        """Return the fit to the rows of both; the two must have the same features."""
         if not self._same_features(other):
             raise ValueError(
                 "The two models have different landmarks or kernels, so their sums cannot be "
                 "added. Give both the same landmarks: selection=first.landmarks_, and the same "
                 "kernel with gamma=first.gamma_."
             )
-        self.moments += other.moments
+        return self._with(other.moments)
 
     def _same_features(self, other: RunningFit) -> bool:
         own, others = self.feature_map, other.feature_map

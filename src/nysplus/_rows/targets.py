@@ -182,6 +182,7 @@ class ClassCode:
 
     classes: npt.NDArray[Any]
     discrete: ClassVar[bool] = True
+    names_classes: ClassVar[bool] = True
 
     @property
     def n_outputs(self) -> int:
@@ -236,6 +237,7 @@ class LabelCode:
 
     n_outputs: int
     discrete: ClassVar[bool] = True
+    names_classes: ClassVar[bool] = False
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -278,6 +280,7 @@ class ValueCode:
     n_outputs: int
     flat: bool
     discrete: ClassVar[bool] = False
+    names_classes: ClassVar[bool] = False
 
     def same(self, other: Code) -> bool:
         """Tell whether the other one codes as many outputs."""

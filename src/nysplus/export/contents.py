@@ -93,11 +93,11 @@ def contents_of(model: Any) -> Contents:
     check_is_fitted(model)
     if not hasattr(model, "expansion_"):
         raise TypeError(f"{type(model).__name__} is no kernel expansion. {WANTED}")
-    code = model._code
+    code = model._model.code
     if isinstance(code, ValueCode):
         return contents(model.expansion_)
     kind: Kind = "classes" if isinstance(code, ClassCode) else "labels"
-    return contents(model.expansion_, kind, code.classes, model._scaling.slope)
+    return contents(model.expansion_, kind, code.classes, model._model.scaling.slope)
 
 
 def contents(

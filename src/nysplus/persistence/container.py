@@ -36,6 +36,7 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save as serialized
 from sklearn.utils.validation import check_is_fitted
 
+from nysplus._fit.model import Columns, FittedModel
 from nysplus._ridge.probability import Scaling
 from nysplus._rows.targets import ClassCode, Code, LabelCode, ValueCode
 from nysplus._runtime.atomic_file import write_whole
@@ -138,25 +139,24 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _content(model: Any) -> bytes:
     """Return the bytes of the file."""
-    tensors, layout = _expansion_out(model.expansion_)
+    fitted: FittedModel = model._model
+    tensors, layout = _expansion_out(fitted.expansion)
     header = {
         "format": FORMAT,
         "version": _version(),
         "class": type(model).__name__,
         "params": params_out(model),
         "expansion": layout,
-        "targets": _code_out(model._code),
-        "n_features_in": int(model.n_features_in_),
+        "targets": _code_out(fitted.code),
+        "n_features_in": int(fitted.columns.n_features),
         "feature_names_in": None,
         "scaling": None,
-        "fitted": {
-            name: value_out(getattr(model, name), name) for name in FITTED if hasattr(model, name)
-        },
+        "fitted": _reports_out(fitted),
     }
-    if hasattr(model, "feature_names_in_"):
-        header["feature_names_in"] = [str(name) for name in model.feature_names_in_]
-    if hasattr(model, "_scaling"):
-        scaling: Scaling = model._scaling
+    if fitted.columns.names is not None:
+        header["feature_names_in"] = [str(name) for name in fitted.columns.names]
+    if fitted.scaling is not None:
+        scaling = fitted.scaling
         header["scaling"] = {"slope": scaling.slope, "multilabel": scaling.multilabel}
     text = json.dumps({**header, "sha256": _checksum(header, tensors)}, sort_keys=True)
     content = serialized(tensors, {"nysplus": text})
@@ -279,27 +279,51 @@ def _restored(header: dict[str, Any], tensors: Tensors) -> Any:
         f"its coefficients have {expansion.dual_coef.shape[1]} outputs, its targets "
         f"{code.n_outputs}.",
     )
-    model.expansion_ = expansion
-    model._set_code(code)
-    model.n_features_in_ = n_features
-    names = entry(header, "feature_names_in", list, type(None))
-    if names is not None:
-        require(
-            len(names) == n_features and all(type(name) is str for name in names),
-            f"feature_names_in must be {n_features} texts.",
-        )
-        model.feature_names_in_ = np.array(names, dtype=object)
     scaling = entry(header, "scaling", dict, type(None))
     require((scaling is not None) == discrete, "scaling belongs to classifiers, and only there.")
-    if scaling is not None:
-        model._scaling = _scaling_in(scaling, code)
-    fitted = entry(header, "fitted", dict)
-    for name, value in fitted.items():
-        require(name in FITTED, f"the attribute {name!r} is not known. Upgrade nysplus.")
-        value = value_in(value)
-        require(FITTED[name](value, expansion), f"{name}={reprlib.repr(value)} is not possible.")
-        setattr(model, name, value)
+    model._adopt(
+        FittedModel(
+            expansion,
+            code,
+            Columns(n_features, _names_in(header, n_features)),
+            None if scaling is None else _scaling_in(scaling, code),
+            **_reports_in(entry(header, "fitted", dict), expansion),
+        )
+    )
     return model
+
+
+def _names_in(header: dict[str, Any], n_features: int) -> npt.NDArray[Any] | None:
+    names = entry(header, "feature_names_in", list, type(None))
+    if names is None:
+        return None
+    require(
+        len(names) == n_features and all(type(name) is str for name in names),
+        f"feature_names_in must be {n_features} texts.",
+    )
+    return np.array(names, dtype=object)
+
+
+def _reports_out(fitted: FittedModel) -> dict[str, Any]:
+    """Return the numbers that a fit reports, under the names of the estimator's attributes."""
+    known = {name: getattr(fitted, name.removesuffix("_")) for name in REPORTS}
+    # row numbers are always known: None says that landmarks are no rows
+    return {
+        name: value_out(value, name)
+        for name, value in known.items()
+        if value is not None or name == "landmark_indices_"
+    }
+
+
+def _reports_in(fitted: dict[str, Any], expansion: KernelExpansion) -> dict[str, Any]:
+    """Return the numbers that a fit reports, checked, under the names of `FittedModel`."""
+    found = {}
+    for name, value in fitted.items():
+        require(name in REPORTS, f"the attribute {name!r} is not known. Upgrade nysplus.")
+        value = value_in(value)
+        require(REPORTS[name](value, expansion), f"{name}={reprlib.repr(value)} is not possible.")
+        found[name.removesuffix("_")] = value
+    return found
 
 
 def _is_number(value: Any) -> bool:
@@ -317,8 +341,8 @@ def _is_indices(value: Any, expansion: KernelExpansion) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "i" and value.shape == shape
 
 
-# What a fit reports beside the function, and what it may be.
-FITTED: dict[str, Callable[[Any, KernelExpansion], bool]] = {
+# Attributes that a fit reports beside the function, and the values that they may have.
+REPORTS: dict[str, Callable[[Any, KernelExpansion], bool]] = {
     "alpha_": lambda value, _: _is_number(value) and value >= 0,
     "landmark_indices_": _is_indices,
     "n_kernel_evaluations_": _is_count,
