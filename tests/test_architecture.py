@@ -72,3 +72,19 @@ def test_only_public_names_of_scikit_learn():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
                 names = [node.module, *(alias.name for alias in node.names)]
                 assert not any(part.startswith("_") for name in names for part in name.split("."))
+
+
+PUBLIC_TESTS = sorted((Path(__file__).parent / "api").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", PUBLIC_TESTS, ids=[path.stem for path in PUBLIC_TESTS])
+def test_tests_of_the_public_names_use_no_others(path):
+    """Whoever restructures the engine must not have to touch tests/api."""
+    used = imports_of(path)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nysplus"):
+            used |= {f"{node.module}.{alias.name}" for alias in node.names}
+        if isinstance(node, ast.Constant) and str(node.value).startswith("nysplus."):
+            used.add(node.value)  # a name to be patched
+    private = {name for name in used if any(part.startswith("_") for part in name.split("."))}
+    assert not private - {"nysplus.__version__"}
