@@ -23,7 +23,7 @@ from measurement import RESULTS
 
 from nysplus import NystroemClassifier
 from nysplus._rows.blocks import Blocks
-from nysplus._rows.targets import ClassCode
+from nysplus._rows.target_codes import ClassCode
 from nysplus.curve import held_out, landmark_curve
 from nysplus.experiments.datasets import DATASETS, load
 

@@ -17,7 +17,7 @@ from sklearn.metrics import r2_score
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._ridge.nested import forward_order
 from nysplus._rows.blocks import Blocks
-from nysplus._rows.targets import ClassCode, ValueCode
+from nysplus._rows.target_codes import ClassCode, ValueCode
 from nysplus.curve import LandmarkCurve, _r2, held_out, landmark_curve
 from nysplus.kernels import RBF
 from nysplus.plots import LandmarkCurveDisplay

@@ -11,4 +11,8 @@ Float = npt.NDArray[np.floating]
 
 Rows = slice | npt.NDArray[np.intp]
 
+# What an estimator predicts: a classifier classes (or labels), a regressor values.
 Kind = Literal["classes", "values"]
+
+# What the targets of some rows are: a class each, any number of labels each, or numbers.
+TargetKind = Literal["classes", "labels", "values"]

@@ -21,7 +21,6 @@ from nysplus._ridge.nested import NestedFit, NestedSums
 from nysplus._ridge.problem import RidgeProblem
 from nysplus._rows.blocks import Block, Blocks
 from nysplus._rows.opening import RowsToOpen, is_elsewhere, open_rows
-from nysplus._rows.targets import ClassTargets, DiscreteTargets
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
 from nysplus._typing import Float
@@ -312,8 +311,9 @@ def held_out(rows: Blocks, n_held: int, rng: np.random.RandomState) -> tuple[Blo
     """Return the rows to train on and those held out; rows that weigh nothing are in neither."""
     order = rng.permutation(rows.sample(rows.n_candidates, rng))
     strata = np.zeros(len(order), dtype=np.intp)
-    if isinstance(rows.targets, ClassTargets):
-        strata = rows.targets.codes[order]
+    codes = None if rows.targets is None else rows.targets.class_codes
+    if codes is not None:
+        strata = codes[order]
     order = order[np.argsort(strata, kind="stable")]
     # one row of each class is not to be held out, so that the model knows the class
     kept = np.unique(np.sort(strata), return_index=True)[1]
@@ -367,8 +367,9 @@ def _nested_fits(
 def _scored(expansions: list[KernelExpansion], held: Block) -> tuple[Float, Float]:
     """Return the score of each function on the held-out rows, and its standard error."""
     targets, weight = held.targets, held.counts
-    if isinstance(targets, DiscreteTargets):
-        pairs = [_accuracy(targets.hits(expansion(held.X)), weight) for expansion in expansions]
+    if targets is not None and targets.discrete:
+        hits = targets.labels.hits
+        pairs = [_accuracy(hits(expansion(held.X)), weight) for expansion in expansions]
     else:
         pairs = [_r2(held.Y, expansion(held.X), weight) for expansion in expansions]
     scores, errors = np.array(pairs).T

@@ -22,7 +22,7 @@ from nysplus._ridge.path import cholesky
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.opening import TargetSpec, open_rows
-from nysplus._rows.targets import ClassCode, Code, LabelCode, ValueCode
+from nysplus._rows.target_codes import TargetCode, ValueCode, code_of
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
 from nysplus._typing import Float
@@ -47,7 +47,7 @@ class _Imported:
     Attributes
     ----------
     expansion : KernelExpansion
-    code : Code
+    code : TargetCode
         Between scores and what the model predicts.
     indices : ndarray of shape (n,)
         The landmarks among the rows that the model was fitted to.
@@ -56,7 +56,7 @@ class _Imported:
     """
 
     expansion: KernelExpansion
-    code: Code
+    code: TargetCode
     indices: npt.NDArray[np.intp]
     slope: float = SLOPE
 
@@ -137,7 +137,7 @@ def _as_estimator(imported: _Imported, model: Any) -> NystroemClassifier | Nystr
     expansion, code, scaling = imported.expansion, imported.code, None
     names = getattr(model, "feature_names_in_", None)
     if code.discrete:
-        scaling = Scaling(imported.slope, isinstance(code, LabelCode))
+        scaling = Scaling(imported.slope, code.kind == "labels")
     fitted = FittedModel(
         expansion,
         code,
@@ -205,8 +205,10 @@ def _of_support_vectors(model: Any) -> _Imported:
     params = {"gamma": gamma, "coef0": model.coef0, "degree": model.degree}
     kernel = _kernel(model.kernel, Z, **params)
     coefficients, b = _dense(model.dual_coef_), _dense(model.intercept_)
-    code: Code = ClassCode(model.classes_) if is_classifier(model) else ValueCode(1, flat=True)
-    if isinstance(code, ClassCode) and len(code.classes) > 2:
+    code = code_of(
+        "classes" if is_classifier(model) else "values", (), getattr(model, "classes_", None)
+    )
+    if code.n_outputs > 1:
         pairs = _pairs(coefficients, b, model.n_support_)
         expansion = _of_votes(kernel, Z, pairs, model)
     else:
@@ -357,7 +359,7 @@ def _of_pipeline(model: Pipeline) -> _Imported:
     return _Imported(expansion, code, feature_map.component_indices_, slope)
 
 
-def _code_of(model: Pipeline, expansion: KernelExpansion) -> Code:
+def _code_of(model: Pipeline, expansion: KernelExpansion) -> TargetCode:
     """Return how scores become predictions, or raise if these are not those of the pipeline.
 
     Models with coefficients may be linear in something else, such as a logarithm, or a vote.
@@ -365,12 +367,12 @@ def _code_of(model: Pipeline, expansion: KernelExpansion) -> Code:
     linear = model.steps[-1][1]
     rows = expansion.landmarks[:TRIED_ROWS]
     scores, predicted = expansion(rows), np.asarray(model.predict(rows))
-    n_outputs, expected = scores.shape[1], predicted
-    code: Code | None = None
+    expected = predicted
+    code: TargetCode | None = None
     if not is_classifier(linear):
-        code = ValueCode(n_outputs, flat=predicted.ndim == 1)
+        code = code_of("values", predicted.shape[1:], None)
     elif hasattr(linear, "decision_function"):
-        code = LabelCode(n_outputs) if predicted.ndim == 2 else ClassCode(linear.classes_)
+        code = code_of("classes", predicted.shape[1:], linear.classes_)
         expected = np.asarray(model.decision_function(rows))
     size = np.abs(scores).max(initial=np.finfo(np.float64).tiny)
     if code is None or expected.size != scores.size:

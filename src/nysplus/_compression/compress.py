@@ -39,12 +39,8 @@ from nysplus._rows.projected import composed, project
 from nysplus._rows.slicing import float_dtype
 from nysplus._rows.targets import (
     ClassTargets,
-    Code,
     DiscreteTargets,
     IndicatorTargets,
-    LabelCode,
-    Targets,
-    ValueCode,
     ValueTargets,
 )
 from nysplus._runtime.checkpoint import Journal
@@ -129,7 +125,7 @@ def _by_rows(model: Any, X: Any, y: Any, sizes: list[Size], limit: Budget | None
         ways = trial.ways(sizes, trial.optimism() if known else 0.0)
     small = _best(ways, judged, pool, limit)
     scaling = model._model.scaling
-    if isinstance(rows.targets, DiscreteTargets) and (y is not None or not small.follows):
+    if pool.discrete and (y is not None or not small.follows):
         labels = judged.labels
         if y is None:  # what the model predicts is more certain than the model is
             labels = _drawn_labels(scaling, expansion(judged.X), rng)
@@ -416,15 +412,8 @@ def _rows(model: Any, X: Any, y: Any, rng: np.random.RandomState) -> Block:
     blocks, _ = open_rows(model, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.sort(blocks.sample(min(MOST_ROWS, blocks.n_candidates), rng)))
     if rows.targets is None:
-        rows = replace(rows, targets=_predicted(model._model.code, model.expansion_(rows.X)))
+        rows = replace(rows, targets=model._model.code.as_targets(model.expansion_(rows.X)))
     return rows
-
-
-def _predicted(code: Code, F: Float) -> Targets:
-    """Return what scores predict as targets."""
-    if isinstance(code, ValueCode):
-        return ValueTargets(F)
-    return code.recode(np.where(F > 0, 1.0, -1.0) if isinstance(code, LabelCode) else F)
 
 
 def _drawn_labels(scaling: Scaling, F: Float, rng: np.random.RandomState) -> DiscreteTargets:

@@ -14,7 +14,7 @@ from nysplus._fit.pipeline import FitRules, ModelSize, choose_landmarks, resolve
 from nysplus._fit.plan import Plan
 from nysplus._ridge.running import RunningFit
 from nysplus._rows.blocks import RowBlocks
-from nysplus._rows.targets import Code
+from nysplus._rows.target_codes import TargetCode
 
 SOLVER = "direct-float64"
 
@@ -23,7 +23,7 @@ def add_rows(
     model: FittedModel | None,
     plan: Plan,
     blocks: RowBlocks,
-    code: Code,
+    code: TargetCode,
     columns: Columns,
     rng: np.random.RandomState,
 ) -> FittedModel:
@@ -37,7 +37,7 @@ def add_rows(
         Checked parameters.
     blocks : RowBlocks
         The rows to add.
-    code : Code
+    code : TargetCode
         Of the targets in `blocks`.
     columns : Columns
     rng : RandomState

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from nysplus._ridge.probability import Scaling
 from nysplus._ridge.running import RunningFit
 from nysplus._rows.slicing import float_dtype
-from nysplus._rows.targets import Code
+from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
 
@@ -54,7 +54,7 @@ class FittedModel:
     ----------
     expansion : KernelExpansion
         The fitted function.
-    code : Code
+    code : TargetCode
         Between scores and predictions.
     columns : Columns
     scaling : Scaling or None
@@ -74,7 +74,7 @@ class FittedModel:
     """
 
     expansion: KernelExpansion
-    code: Code
+    code: TargetCode
     columns: Columns
     scaling: Scaling | None = None
     alpha: float | None = None
@@ -91,14 +91,10 @@ class FittedModel:
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the labels or values of checked rows; values never in a smaller type than X."""
-        found = self.code.decode(self.expansion(X))
-        if self.code.discrete:
-            return found
-        return found.astype(np.result_type(found, float_dtype(X.dtype)), copy=False)
+        return self.code.decode(self.expansion(X), float_dtype(X.dtype))
 
     def decision(self, X: Any) -> Float:
         """Return the scores of checked rows as `decision_function` does."""
-        assert self.code.discrete
         return self.code.decision(self.expansion(X))
 
     def probabilities(self, X: Any) -> Float:

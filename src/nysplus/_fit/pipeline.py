@@ -18,7 +18,7 @@ from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import RowBlocks
 from nysplus._rows.projected import composed, projected
-from nysplus._rows.targets import Code
+from nysplus._rows.target_codes import TargetCode
 from nysplus._tuning.metric import learn_metric, through
 from nysplus._tuning.width import tune_kernel
 from nysplus._typing import Float
@@ -77,7 +77,7 @@ class ModelSize:
 def fit_model(
     plan: Plan,
     blocks: RowBlocks,
-    code: Code,
+    code: TargetCode,
     columns: Columns,
     rng: np.random.RandomState,
     rules: FitRules | None = None,
@@ -89,7 +89,7 @@ def fit_model(
     plan : Plan
         Checked parameters.
     blocks : RowBlocks
-    code : Code
+    code : TargetCode
         Of the targets in `blocks`.
     columns : Columns
     rng : RandomState
@@ -208,9 +208,9 @@ def _is_worse(
     return PairedComparison.of(scores, others, rows.weight, rules.tolerated).better
 
 
-def scaling_of(left_out: LeaveOneOut, code: Code, rules: FitRules) -> Scaling | None:
+def scaling_of(left_out: LeaveOneOut, code: TargetCode, rules: FitRules) -> Scaling | None:
     """Return the slope of probabilities from leave-one-out scores; None for values."""
     if not code.discrete:
         return None
     some = left_out.scores(rules.scaling_rows)
-    return fit_scaling(some.scores, code.recode(some.Y), some.weight)
+    return fit_scaling(some.scores, code.as_targets(some.Y).labels, some.weight)

@@ -22,7 +22,6 @@ from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.training import Recipe
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import RowBlocks
-from nysplus._rows.targets import DiscreteTargets
 from nysplus._runtime.memory import working_bytes
 from nysplus._validation import check_count
 from nysplus.expansion import KernelExpansion, stored_bytes
@@ -277,8 +276,8 @@ def refine(
     if not verdict.better:
         return Refined(start, verdict=verdict, row_scores=choice.row_scores)
     expansion, held, scaling = trial.final(choice), choice.held, None
-    if isinstance(held.targets, DiscreteTargets):
-        scaling = fit_scaling(held.scores / held.score_unit, held.targets, held.weight)
+    if held.targets.discrete:
+        scaling = fit_scaling(held.scores / held.score_unit, held.targets.labels, held.weight)
     stored_as = next(iter(choice.candidate.size.dtypes), None)
     return Refined(expansion, True, stored_as, scaling, verdict, choice.row_scores)
 

@@ -174,7 +174,7 @@ def _standardised_targets(block: Block) -> tuple[Targets, Float, Float]:
     """Return the targets, values about their mean in units of their deviation, and these two."""
     assert block.targets is not None
     n_outputs = block.targets.n_outputs
-    if not isinstance(block.targets, ValueTargets):
+    if block.targets.discrete:
         return block.targets, np.zeros(n_outputs), np.ones(n_outputs)
     spread = MeanAndScatter.of_columns(block.Y, block.weight)
     unit = np.sqrt(spread.variance)

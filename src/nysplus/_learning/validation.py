@@ -12,7 +12,7 @@ from nysplus._holdout import PairedComparison
 from nysplus._learning.gradients import Parameters
 from nysplus._ridge.probability import fit_scaling
 from nysplus._rows.blocks import Block
-from nysplus._rows.targets import DiscreteTargets, Targets
+from nysplus._rows.targets import Targets
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
 
@@ -88,10 +88,10 @@ class ValidationScores:
 
         Rows that are right or wrong tell candidates apart only where there are very many.
         """
-        if not isinstance(self.targets, DiscreteTargets):
+        if not self.targets.discrete:
             return self.row_scores
         scores, Y = self.scores / self.score_unit, (self.targets.coded() + 1.0) / 2.0
-        P = fit_scaling(scores, self.targets, self.weight).probabilities(scores)
+        P = fit_scaling(scores, self.targets.labels, self.weight).probabilities(scores)
         fine: Float = self.row_scores - ((P[:, -Y.shape[1] :] - Y) ** 2).sum(axis=1)
         return fine
 
@@ -107,7 +107,7 @@ class ValidationScores:
     @property
     def score_unit(self) -> float:
         """What makes scores of classes at most one, as those of a ridge fitted to ±1."""
-        if not isinstance(self.targets, DiscreteTargets):
+        if not self.targets.discrete:
             return 1.0
         return max(float(np.abs(self.scores).max()), float(np.finfo(np.float32).tiny))
 

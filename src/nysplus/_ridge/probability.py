@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from nysplus._rows.targets import DiscreteTargets, IndicatorTargets
+from nysplus._rows.targets import DiscreteTargets
 from nysplus._typing import Float
 
 # Between "the scores say nothing" and "the smallest difference of ridge scores says all".
@@ -86,13 +86,8 @@ def fit_scaling(scores: Float, targets: DiscreteTargets, weight: Float) -> Scali
     weight : ndarray of shape (rows,)
         A weight of two equals a repeated row.
     """
-    multilabel = isinstance(targets, IndicatorTargets)
-    if isinstance(targets, IndicatorTargets):
-        F, codes = _versus(scores.reshape(-1, 1)), (targets.Y.ravel() > 0).astype(np.intp)
-        weight = np.repeat(weight, targets.n_outputs)
-    else:
-        F, codes = _versus(scores), targets.codes
-    F = F.clip(-1.0, 1.0)
+    F, codes, weight = targets.choices(scores, weight)
+    F = _versus(F).clip(-1.0, 1.0)
     F -= F.max(axis=1, keepdims=True)  # so that equal scores give a derivative of exactly 0
 
     def derivative(slope: float) -> float:
@@ -107,7 +102,7 @@ def fit_scaling(scores: Float, targets: DiscreteTargets, weight: Float) -> Scali
     else:
         # By the logarithm: the two bounds are nine decades apart.
         slope = np.exp(brentq(lambda t: derivative(np.exp(t)), *np.log(SLOPES), xtol=1e-12))
-    return Scaling(float(slope), multilabel)
+    return Scaling(float(slope), targets.kind == "labels")
 
 
 def loss_derivative(slope: float, F: Float, codes: npt.NDArray[np.intp], weight: Float) -> float:

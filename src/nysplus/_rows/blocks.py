@@ -89,8 +89,8 @@ class Block:
     @property
     def labels(self) -> DiscreteTargets:
         """Targets that are classes or labels."""
-        assert isinstance(self.targets, DiscreteTargets)
-        return self.targets
+        assert self.targets is not None
+        return self.targets.labels
 
     @property
     def counts(self) -> Float:
@@ -330,7 +330,7 @@ class Blocks(RowBlocks):
     @property
     def discrete(self) -> bool:
         """Whether the targets are classes or labels."""
-        return isinstance(self.targets, DiscreteTargets)
+        return self.targets is not None and self.targets.discrete
 
     @property
     def local(self) -> bool:

@@ -13,7 +13,7 @@ from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.blocks import Block, RowBlocks, Work
 from nysplus._rows.readers import Chunk, Source, join_chunks
 from nysplus._rows.survey import Survey
-from nysplus._rows.targets import ClassTargets, Code
+from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import Journal, Step
 from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.progress import Progress
@@ -61,22 +61,20 @@ class Coding:
     ----------
     dtype : dtype
         Floating type of the rows.
-    code : Code or None
+    code : TargetCode or None
         Of the targets; None where nobody looks at them.
     class_factors : ndarray of shape (n_classes,), or None
         How much one observation of each class weighs.
     """
 
     dtype: np.dtype[Any]
-    code: Code | None = None
+    code: TargetCode | None = None
     class_factors: Float | None = None
 
     def block(self, chunk: Chunk, rows: Rows) -> Block:
         """Return a chunk of the rows with the numbers `rows`: targets coded, classes weighted."""
         targets = None if self.code is None else self.code.encode(np.asarray(chunk.y))
-        factors = None
-        if self.class_factors is not None and isinstance(targets, ClassTargets):
-            factors = self.class_factors[targets.codes]
+        factors = None if targets is None else targets.of_class(self.class_factors)
         return Block(chunk.X, rows, targets, chunk.sample_weight, factors)
 
     def gathered(self, chunk: Chunk, rows: npt.NDArray[np.intp]) -> Block:

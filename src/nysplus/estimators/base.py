@@ -24,7 +24,7 @@ from nysplus._learning.refine import Refinement
 from nysplus._ridge.feature_map import Approximation
 from nysplus._rows.applying import predicted
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
-from nysplus._rows.targets import Code
+from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import Checkpoint, FileJournal, Journal, identity
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of
 from nysplus._tuning.metric import LearnedMetric
@@ -75,7 +75,7 @@ class KernelMachine(CallbackSupportMixin):
     n_features_in_: int
     _model: FittedModel
 
-    def _target_spec(self, code: Code | None = None, several: bool = True) -> TargetSpec:
+    def _target_spec(self, code: TargetCode | None = None, several: bool = True) -> TargetSpec:
         """Return the targets that a fit needs."""
         return TargetSpec(self._kind, code=code, several=several)
 
@@ -101,7 +101,7 @@ class KernelMachine(CallbackSupportMixin):
         self._adopt(model)
         journal.remove()
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: Code | None) -> None:
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: TargetCode | None) -> None:
         """Fit a model to more rows and adopt it."""
         model: FittedModel | None = getattr(self, "_model", None)
         columns = copy(self)
@@ -113,7 +113,7 @@ class KernelMachine(CallbackSupportMixin):
         with progress_of(self, X, y) as progress:
             blocks, found = rows.open(progress, Journal())
             assert found is not None
-            if code is None and found.names_classes:
+            if code is None and found.kind == "classes":
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             model = add_rows(model, plan, blocks, found, Columns.of(columns), rng)
         self._adopt(model)
@@ -220,10 +220,11 @@ class KernelMachine(CallbackSupportMixin):
             result: float = super().score(X, y, sample_weight)
             return result
         # rows may have classes that the model does not know, and never gets right
-        code = None if self._model.code.names_classes else self._model.code
+        code = None if self._model.code.kind == "classes" else self._model.code
         spec = TargetSpec(self._kind, code=code, several=False)
         rows = open_rows(self, X, y, sample_weight, spec, reset=False)
         blocks, found = rows.open(Progress(), Journal())
+        assert found is not None
         return evaluate(self._model.predict, blocks, found)
 
     def compress(

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from nysplus._fit.model import FittedModel
 from nysplus._learning.refine import Refinement
 from nysplus._rows.opening import TargetSpec
-from nysplus._rows.targets import ClassCode, Code
+from nysplus._rows.target_codes import ClassCode, TargetCode
 from nysplus._runtime.progress import with_callbacks
 from nysplus._typing import Float
 from nysplus.estimators.base import (
@@ -172,7 +172,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _target_spec(self, code: Code | None = None, several: bool = True) -> TargetSpec:
+    def _target_spec(self, code: TargetCode | None = None, several: bool = True) -> TargetSpec:
         return TargetSpec(self._kind, self.class_weight, code, several=several)
 
     @property
@@ -241,7 +241,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         self._partial_fit(X, y, sample_weight, self._code_so_far(classes))
         return self
 
-    def _code_so_far(self, classes: Any) -> Code | None:
+    def _code_so_far(self, classes: Any) -> TargetCode | None:
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight='balanced' needs to see all rows first, which partial_fit does not. "
@@ -251,7 +251,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         if classes is None:
             return known
         code = ClassCode(np.unique(classes))
-        if known is not None and known.names_classes and not known.same(code):
+        if known is not None and known.kind == "classes" and not known.same(code):
             raise ValueError(
                 f"classes={code.classes.tolist()[:10]} is not the same as in the first call to "
                 f"partial_fit, {known.classes.tolist()[:10]}."

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._rows.targets import ClassCode, ValueCode
-from nysplus._typing import Float
+from nysplus._typing import Float, TargetKind
 from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import Kernel
 
@@ -21,8 +20,6 @@ WANTED = (
     "Pass a fitted NystroemClassifier or NystroemRegressor; a Pipeline with one as its last step "
     "is converted by skl2onnx, after nysplus.export.register_converters()."
 )
-
-Kind = Literal["classes", "labels", "values"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Contents:
 
     kernel: Kernel
     stored: PackedExpansion
-    kind: Kind
+    kind: TargetKind
     classes: npt.NDArray[Any]
     slope: float
 
@@ -93,16 +90,14 @@ def contents_of(model: Any) -> Contents:
     check_is_fitted(model)
     if not hasattr(model, "expansion_"):
         raise TypeError(f"{type(model).__name__} is no kernel expansion. {WANTED}")
-    code = model._model.code
-    if isinstance(code, ValueCode):
-        return contents(model.expansion_)
-    kind: Kind = "classes" if isinstance(code, ClassCode) else "labels"
-    return contents(model.expansion_, kind, code.classes, model._model.scaling.slope)
+    code, scaling = model._model.code, model._model.scaling
+    slope = scaling.slope if code.discrete else 1.0
+    return contents(model.expansion_, code.kind, code.classes, slope)
 
 
 def contents(
     expansion: KernelExpansion,
-    kind: Kind = "values",
+    kind: TargetKind = "values",
     classes: npt.NDArray[Any] | None = None,
     slope: float = 1.0,
 ) -> Contents:

@@ -38,7 +38,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._ridge.probability import Scaling
-from nysplus._rows.targets import ClassCode, Code, LabelCode, ValueCode
+from nysplus._rows.target_codes import CODES, TargetCode
 from nysplus._runtime.atomic_file import write_whole
 from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import Kernel, Matern
@@ -214,12 +214,14 @@ def _is_fortran(array: npt.NDArray[Any]) -> bool:
     return array.flags.f_contiguous and not array.flags.c_contiguous
 
 
-def _code_out(code: Code) -> dict[str, Any]:
-    if isinstance(code, ClassCode):
-        return {"kind": "classes", "classes": value_out(code.classes, "classes")}
-    if isinstance(code, LabelCode):
-        return {"kind": "labels", "n_outputs": code.n_outputs}
-    return {"kind": "values", "n_outputs": code.n_outputs, "flat": code.flat}
+def _code_out(code: TargetCode) -> dict[str, Any]:
+    """Return the kind and the fields of a code."""
+    values = {name: value_out(getattr(code, name), name) for name in _code_fields(type(code))}
+    return {"kind": code.kind, **values}
+
+
+def _code_fields(code: type[Any]) -> list[str]:
+    return [field.name for field in fields(code)]
 
 
 # Reading
@@ -352,32 +354,25 @@ REPORTS: dict[str, Callable[[Any, KernelExpansion], bool]] = {
 }
 
 
-def _code_in(targets: dict[str, Any]) -> Code:
+# The fields of codes of targets, and what JSON has for them.
+CODE_TYPES: dict[str, type] = {"classes": dict, "n_outputs": int, "flat": bool}
+
+
+def _code_in(targets: dict[str, Any]) -> TargetCode:
+    """Return the code of which :func:`_code_out` has written kind and fields."""
     kind = entry(targets, "kind", str)
-    if kind == "classes":
-        classes = value_in(entry(targets, "classes", dict))
-        require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes must be a list.")
-        increasing = len(classes) >= 2 and all(classes[:-1] < classes[1:])
-        require(
-            increasing, f"classes={reprlib.repr(classes.tolist())} must be two or more, sorted."
-        )
-        return ClassCode(classes)
-    require(
-        kind in ("labels", "values"), f"targets of the kind {reprlib.repr(kind)} are not known."
-    )
-    n_outputs = entry(targets, "n_outputs", int)
-    if kind == "labels":
-        return LabelCode(n_outputs)
-    flat = entry(targets, "flat", bool)
-    require(not flat or n_outputs == 1, f"{n_outputs} outputs cannot be flat.")
-    return ValueCode(n_outputs, flat)
+    require(kind in CODES, f"targets of the kind {reprlib.repr(kind)} are not known.")
+    names = _code_fields(CODES[kind])
+    code = CODES[kind](*(value_in(entry(targets, name, CODE_TYPES[name])) for name in names))
+    code.check()
+    return code
 
 
-def _scaling_in(scaling: dict[str, Any], code: Code) -> Scaling:
+def _scaling_in(scaling: dict[str, Any], code: TargetCode) -> Scaling:
     slope = entry(scaling, "slope", float, int)
     require(_is_number(slope) and slope > 0, f"slope={slope!r} must be positive and finite.")
     multilabel = entry(scaling, "multilabel", bool)
-    require(multilabel == isinstance(code, LabelCode), "multilabel must be as the targets are.")
+    require(multilabel == (code.kind == "labels"), "multilabel must be as the targets are.")
     return Scaling(slope, multilabel)
 
 
