@@ -469,7 +469,7 @@ def test_values_do_not_merge_with_more_of_them():
 def test_only_its_like_merges():
     model = _running("values")
     for other in (_running("binary"), 3, None):
-        with pytest.raises(TypeError, match="A NystroemRegressor merges with its like, not with"):
+        with pytest.raises(TypeError, match="merge expects another NystroemRegressor, got"):
             model.merge(other)
     for other in (_model("values"), _model("values").fit(X, TARGETS["values"])):
         for one, two in ((model, other), (other, model)):

@@ -167,9 +167,8 @@ def test_float32_rows(tmp_path):
 def test_the_order_of_coefficients_is_kept(tmp_path):
     """Products of matrices round differently in another order."""
     model = _classifier()
-    model.expansion_ = replace(
-        model.expansion_, dual_coef=np.asfortranarray(model.expansion_.dual_coef)
-    )
+    columns_first = np.asfortranarray(model.dual_coef_)
+    alter(model, expansion=replace(model.expansion_, dual_coef=columns_first))
     again = _round_trip(model, tmp_path)
     assert again.dual_coef_.flags.f_contiguous
     assert not again.dual_coef_.flags.c_contiguous

@@ -93,15 +93,15 @@ def _begin(
     return running, indices, evaluations + feature_map.n_kernel_evaluations
 
 
-def retuned(model: FittedModel, alphas: tuple[float, ...]) -> FittedModel:
+def retuned(model: FittedModel | None, alphas: tuple[float, ...]) -> FittedModel:
     """Return the model with the ridge of smallest generalized cross-validation error."""
-    running = _sums_of(model, "retune")
+    model, running = _with_sums(model, "retune")
     return _solved(model, running, running.choose(alphas))
 
 
-def merged(model: FittedModel, other: FittedModel) -> FittedModel:
+def merged(model: FittedModel | None, other: FittedModel | None) -> FittedModel:
     """Return the model of the rows of both, with the ridge of the first."""
-    sums, others = _sums_of(model, "merge"), _sums_of(other, "merge")
+    (model, sums), (other, others) = _with_sums(model, "merge"), _with_sums(other, "merge")
     if not model.code.same(other.code):
         raise ValueError(
             "The two models have different classes or numbers of outputs. Name the same classes "
@@ -119,10 +119,11 @@ def _solved(model: FittedModel, running: RunningFit, alpha: float) -> FittedMode
     return replace(model, expansion=expansion, alpha=alpha, solver=SOLVER, running=running)
 
 
-def _sums_of(model: FittedModel, method: str) -> RunningFit:
-    if model.running is None:
+def _with_sums(model: FittedModel | None, method: str) -> tuple[FittedModel, RunningFit]:
+    """Return a model and its sums, or raise if it has none."""
+    if model is None or model.running is None:
         raise ValueError(
             f"{method} needs sums over the rows, which partial_fit keeps and fit does not. Fit "
             "with partial_fit; selection=model.landmarks_ keeps the landmarks of a model."
         )
-    return model.running
+    return model, model.running

@@ -103,8 +103,7 @@ class KernelMachine(CallbackSupportMixin):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: TargetCode | None) -> None:
         """Fit a model to more rows and adopt it."""
-        model: FittedModel | None = getattr(self, "_model", None)
-        columns = copy(self)
+        model, columns = self._fitted(), copy(self)
         # the other classes may come in later calls
         spec = self._target_spec(code, several=False)
         rows = open_rows(columns, X, y, sample_weight, spec, reset=model is None)
@@ -117,6 +116,11 @@ class KernelMachine(CallbackSupportMixin):
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             model = add_rows(model, plan, blocks, found, Columns.of(columns), rng)
         self._adopt(model)
+
+    def _fitted(self) -> FittedModel | None:
+        """Return the fitted model, or None before a fit."""
+        model: FittedModel | None = getattr(self, "_model", None)
+        return model
 
     def _adopt(self, model: FittedModel) -> None:
         """Become the given model, in one assignment."""
@@ -135,8 +139,7 @@ class KernelMachine(CallbackSupportMixin):
         -------
         self
         """
-        check_is_fitted(self)
-        self._adopt(retuned(self._model, make_alphas(alpha)))
+        self._adopt(retuned(self._fitted(), make_alphas(alpha)))
         return self
 
     def merge(self, other: Any) -> Any:
@@ -156,9 +159,7 @@ class KernelMachine(CallbackSupportMixin):
         if type(other) is not type(self):
             name = type(self).__name__
             raise TypeError(f"merge expects another {name}, got {type(other).__name__}.")
-        for model in (self, other):
-            check_is_fitted(model)
-        self._adopt(merged(self._model, other._model))
+        self._adopt(merged(self._fitted(), other._fitted()))
         return self
 
     def estimate_cost(

@@ -247,7 +247,8 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
                 "class_weight='balanced' needs to see all rows first, which partial_fit does not. "
                 "Pass the weights as a dict."
             )
-        known = self._model.code if hasattr(self, "_model") else None
+        model = self._fitted()
+        known = None if model is None else model.code
         if classes is None:
             return known
         code = ClassCode(np.unique(classes))

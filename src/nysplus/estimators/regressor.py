@@ -168,9 +168,7 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
         -------
         self
         """
-        self._partial_fit(
-            X, y, sample_weight, self._model.code if hasattr(self, "_model") else None
-        )
+        self._partial_fit(X, y, sample_weight, known.code if (known := self._fitted()) else None)
         return self
 
     def predict(self, X: Any) -> Float:
