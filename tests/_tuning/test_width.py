@@ -170,7 +170,7 @@ def test_the_transformer_goes_by_y(rng):
     features = Nystroem(gamma="auto", n_components=40, random_state=0)
     assert features.fit(X, y).gamma_ > 0
     assert features.fit(X, X[:, 0]).gamma_ > 0  # values
-    with pytest.raises(ValueError, match="gamma='auto' goes by the targets, and there are none"):
+    with pytest.raises(ValueError, match="gamma='auto' needs targets, and y is None"):
         features.fit(X)
 
 

@@ -132,8 +132,8 @@ class KernelMachine(CallbackSupportMixin):
         Parameters
         ----------
         alpha : "auto", float or sequence of floats, default="auto"
-            From several, the one of smallest generalized cross-validation error is taken, which
-            needs no rows.
+            Given several values, the one of smallest generalized cross-validation error is
+            taken. No rows are needed.
 
         Returns
         -------
@@ -169,9 +169,9 @@ class KernelMachine(CallbackSupportMixin):
         dtype: npt.DTypeLike = "float64",
         rows: tuple[Any, Any] | None = None,
     ) -> Cost:
-        """Return what a fit with these parameters will take on this machine, before it starts.
+        """Estimate the time and memory of a fit with these parameters on this machine.
 
-        Two small fits, some seconds in all, and the line through their times.
+        Fits two small models, which takes some seconds, and extrapolates their times linearly.
 
         Parameters
         ----------
@@ -180,10 +180,10 @@ class KernelMachine(CallbackSupportMixin):
         n_outputs : int, optional
             Number of classes, 2 by default, or of regression outputs, 1 by default.
         dtype : type, default="float64"
-            Of the rows.
+            Type of the rows.
         rows : tuple of arrays, optional
-            Typical ``(X, y)``, some thousands or more, instead of invented ones: how much work
-            the spectrum of the kernel matrix asks for depends on the data.
+            Typical ``(X, y)``, some thousands of rows or more, to replace synthetic ones. The
+            solver depends on the spectrum of the kernel matrix, and so on the data.
 
         Returns
         -------
@@ -238,25 +238,26 @@ class KernelMachine(CallbackSupportMixin):
     ) -> Any:
         """Return a smaller model, without a fit from scratch.
 
-        Landmarks that cost least are left out, the others take over their part, and are moved
-        where the kernel has gradients. With rows, a ridge on these or on new landmarks and, for
-        RBF classifiers, a learned map are tried too; rows that were set aside choose.
+        Landmarks are removed or merged where that changes the function least, the coefficients
+        are solved again, and landmarks move if the kernel has gradients. If rows are given, a
+        ridge regression on these or on new landmarks and, for RBF classifiers, a learned map are
+        tried as well, and held-out rows choose the best.
 
         Parameters
         ----------
         n_components : int, optional
-            Landmarks to keep.
+            Number of landmarks to keep.
         X : rows, as for `fit`, optional
-            Typical rows; those of the fit will do. At most 25,000 are used.
+            Typical rows, such as those of the fit. At most 25,000 are used.
         y : targets, as for `fit`, optional
-            Of the rows; by default what this model predicts.
+            Targets of the rows; by default the predictions of this model.
         budget : int or str, optional
-            Bytes that the model may take, such as "16kB", instead of `n_components`.
+            Largest size of the model, such as "16kB", instead of `n_components`.
 
         Returns
         -------
         estimator of the same class
-            Fitted; this one stays as it is.
+            A fitted copy; this estimator is not changed.
         """
         return compress_model(self, n_components, budget, X, y)
 
@@ -266,7 +267,7 @@ class KernelMachine(CallbackSupportMixin):
         Parameters
         ----------
         path : str or path
-            Replaced in one step if it exists. Sums of `partial_fit` are not kept.
+            Replaced in one step if it exists. Sums of `partial_fit` are not saved.
         """
         save(self, path)
 

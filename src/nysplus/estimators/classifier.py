@@ -35,7 +35,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     """Kernel classifier that compares an input with few landmarks.
 
     One-vs-rest kernel ridge regression restricted to the span of ``n_components`` landmarks,
-    which are chosen with the labels, after Al, Chanyaswad and Kung (2018) [1]_.
+    which are chosen with the labels. Follows Al, Chanyaswad and Kung (2018) [1]_.
 
     Parameters
     ----------
@@ -44,42 +44,45 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     kernel : str, Kernel or callable, default="rbf"
         A name ("additive_chi2", "chi2", "cosine", "laplacian", "linear", "matern", "poly",
         "polynomial", "rbf", "sigmoid"), an object of :mod:`nysplus.kernels`, or a function of
-        two rows. An object has its own parameters; leave `gamma` alone then.
+        two rows. An object has its own parameters; `gamma` must then keep its default.
     gamma : "scale", "median", "auto", None or float, default="scale"
-        Width of a named kernel. "scale": ``1 / (n_features * X.var())``; "median": from the
-        median distance of rows; "auto": of nine widths about "scale" the one of highest
-        leave-one-out accuracy, on at most 2000 rows with landmarks made from others; None:
-        scikit-learn's default for its kernel functions.
+        Width of a named kernel. "scale": ``1 / (n_features * X.var())``. "median": from the
+        median distance between rows. "auto": the best of nine widths around "scale" by
+        leave-one-out accuracy on at most 2000 rows. None: scikit-learn's default for its kernel
+        functions.
     selection : str, LandmarkSelector or array, default="auto"
         "auto", "class-centroids", "kmeans", "leverage", "negative-margin", "residual",
         "rpcholesky", "supervised-kmeans", "support-centroids", "uniform", an object of
-        :mod:`nysplus.landmarks`, or the landmarks themselves, a row each. "auto" makes centroids
-        of each class and needs no knobs; "negative-margin" is the paper's rule.
+        :mod:`nysplus.landmarks`, or an array with one landmark per row. "auto" uses centroids of
+        each class and has nothing to tune; "negative-margin" is the paper's rule.
     approximation : str or map object, default="standard"
         "standard", "randomized", "ensemble", or a :class:`~nysplus.StandardMap`,
-        :class:`~nysplus.RandomizedMap` or :class:`~nysplus.EnsembleMap` with its own knobs.
+        :class:`~nysplus.RandomizedMap` or :class:`~nysplus.EnsembleMap` object.
     alpha : "auto", float or sequence of floats, default="auto"
-        Ridge, the paper's ρ, on the scale of scikit-learn's ``Ridge``. From a sequence, or from
-        1e-7 to 1e3 with "auto", the largest one is taken whose closed-form leave-one-out
+        Ridge penalty, the paper's ρ, on the scale of scikit-learn's ``Ridge``. Given a sequence,
+        or "auto" for 1e-7 to 1e3, the fit takes the largest value whose closed-form leave-one-out
         accuracy, on at most 10000 rows, is within a quarter standard error of the best.
     refine : bool or Refinement, default=False
         Learn the landmarks, the coefficients and a linear map of the features after the fit, by
-        gradient steps on cross-entropy (RBF, or Matern with nu=1.5 or 2.5). Everything is chosen
-        on held-out rows, and the unrefined model stays where learning does not help: `refined_`
-        tells. `alpha_` and `solver_` are those of the unrefined model.
+        gradient descent on the cross-entropy (kernels RBF, and Matern with nu=1.5 or 2.5). The
+        learned model is kept only if it is better on held-out rows, which `refined_` reports.
+        `alpha_` and `solver_` are those of the unrefined model.
     budget : None, str or int, default=None
-        Bytes that the model may take: "16kB", "1.5MB" (1 kB is 1024 bytes), or a number. The
-        number of landmarks, at most 2000, the type of the stored numbers (float32, float16, or
-        int8 with a scale for each column) and with `refine` the columns of the map are chosen on
-        held-out rows; `n_components` does not count. `model_bytes_` tells what is taken.
+        Largest size of the model: "16kB", "1.5MB" (1 kB is 1024 bytes), or a number of bytes. The
+        number of landmarks (at most 2000), the type of the stored numbers (float32, float16, or
+        int8 with a scale per column) and, with `refine`, the rank of the map are chosen on
+        held-out rows. `n_components` is ignored. The size reached is in `model_bytes_`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
-        Learn before the fit how much each feature counts ("diagonal"), any linear map of the
-        features ("full"), or a map to so many directions, from the gradients of a first model on
-        a sample of the rows. The width is then chosen with it, and `gamma` does not count.
+        Learn a weight per feature ("diagonal"), a linear map of the features ("full"), or a map
+        to the given number of directions (an integer) before the fit, from the gradients of a
+        pilot model on a sample of the rows. The kernel's width is chosen with it, and `gamma` is
+        ignored.
     class_weight : dict, "balanced" or None, default=None
+        Weight of each class, as in scikit-learn.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
-        1: a live line on a terminal; 2: also a line per pass where output is a file or a pipe.
+        1: a live progress line on a terminal. 2: also one line per pass if the output is a file
+        or a pipe.
 
     Attributes
     ----------
@@ -90,23 +93,23 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     projection_ : ndarray of shape (n_features, r) or None
         The learned map.
     landmark_indices_ : ndarray of shape (n,) or None
-        Row numbers of the landmarks, where they are rows.
+        Row numbers of the landmarks; None if they are not rows of X.
     dual_coef_ : ndarray of shape (n, n_outputs)
         One output for two classes, one per class otherwise.
     intercept_ : ndarray of shape (n_outputs,)
     alpha_, gamma_ : float
-        The ridge and the width that were used.
+        Ridge and kernel width of the fit.
     refined_ : bool
-        Whether learning has made the model better; not after `partial_fit`.
+        Whether the learned model was kept. Not set by `partial_fit`.
     solver_ : str
-        How the ridge problem was solved: "direct-float64", "direct-float32", "gram-float64",
+        Solver of the ridge problem: "direct-float64", "direct-float32", "gram-float64",
         "iterative-float64" or "iterative-float32". All give the same model.
     expansion_ : KernelExpansion
         The fitted function.
     model_bytes_ : int
     n_kernel_evaluations_ : int
     n_passes_ : int
-        How often all rows were read; not after `partial_fit`.
+        Number of passes over all rows. Not set by `partial_fit`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -117,12 +120,12 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    O(N n (d + n)) time in one pass per stage (and part of a second one where α is chosen), O(n²)
-    memory beside the blocks, whose size follows scikit-learn's ``working_memory``. float64
-    throughout, except that float32 rows are processed in float32 where the spectrum of the kernel
-    matrix allows it. With thousands of landmarks and many more rows, an iterative solver avoids
-    the n² for every row. Passes use as many threads as BLAS may: ``OMP_NUM_THREADS`` and
-    ``threadpoolctl`` limits hold.
+    O(N n (d + n)) time, one pass per stage and part of a second pass if α is chosen; O(n²) memory
+    beside the blocks of rows, whose size follows scikit-learn's ``working_memory``. Computations
+    are in float64, except that float32 rows are processed in float32 where the spectrum of the
+    kernel matrix allows it. With thousands of landmarks and many more rows, an iterative solver
+    avoids the cost of n² per row. Passes use as many threads as BLAS, limited by
+    ``OMP_NUM_THREADS`` and ``threadpoolctl``.
 
     References
     ----------
@@ -193,19 +196,19 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
-            A memory map; a Parquet, Arrow, CSV or libsvm file or a folder of them; a
-            ``pyarrow`` table or dataset; an iterable of blocks ``(X, y)`` or ``(X, y,
-            sample_weight)`` that can be iterated again; a Dask array, data frame or list of
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
+            Rows outside memory are a memory map; a Parquet, Arrow, CSV or libsvm file or a folder
+            of files; a ``pyarrow`` table or dataset; an iterable of blocks ``(X, y)`` or ``(X, y,
+            sample_weight)`` that can be iterated repeatedly; a Dask array, data frame or list of
             delayed blocks.
         y : array-like of shape (n_rows,), or a 0/1 indicator of shape (n_rows, n_labels)
-            The name of the column (or columns) in tables; None for libsvm files and blocks.
+            For tables, the name of the column or columns. None for libsvm files and blocks.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two equals a repeated row; rows of weight zero are left out. The name of
-            the column in tables.
+            A weight of two equals a repeated row; rows of weight zero are ignored. For tables,
+            the name of the column.
         checkpoint : path or Checkpoint, optional
-            A file that keeps what the fit has summed up so far. If the fit is killed, the same
-            call goes on from there and ends with the same model.
+            File that records the progress of the fit. After a kill the same call resumes from
+            it and ends with the same model.
 
         Returns
         -------
@@ -221,18 +224,19 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     ) -> NystroemClassifier:
         """Fit to more rows; the landmarks are those of the first call.
 
-        Ends with the model that `fit` finds on all rows together for the same landmarks and
-        ridge. The kernel width, the landmarks and the ridge come from the first block: give them
-        (``gamma``, ``selection`` as an array, ``alpha``) where that is not typical, or `fit` on a
-        typical sample first, which the model then forgets but for these three. `retune` chooses
-        the ridge again.
+        After all calls the model is the one that `fit` finds on all rows for the same landmarks
+        and ridge. The kernel width, the landmarks and the ridge come from the first call. If its
+        rows are not typical, set ``gamma``, ``selection`` (an array) and ``alpha``, or `fit` on a
+        typical sample first: these three are kept, its rows are not. `retune` chooses the ridge
+        again.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
         classes : array-like of shape (n_classes,)
-            All classes that may ever occur; needed in the first call, not with label indicators.
+            All classes that may ever occur. Required in the first call, except for label
+            indicators.
 
         Returns
         -------
@@ -264,13 +268,12 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
 
         Returns
         -------
         ndarray of shape (n_rows,) for two classes, else (n_rows, n_outputs)
-            Positive where the class (the second of two) is predicted against the rest. For Dask
-            collections a lazy one.
+            Positive where the class (the second of two) is predicted. Lazy for Dask collections.
         """
         scores: Float = self._apply(X, FittedModel.decision)
         return scores
@@ -278,20 +281,20 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Float:
         """Return the probability of each class, or of each label in multilabel problems.
 
-        ``softmax(β f)`` of the scores f, with the β that suits the leave-one-out scores of the
-        training rows best, or those of held-out rows after `refine`; no model is fitted for it.
-        The class of the highest probability is the one that `predict` returns. After `partial_fit`
-        β suits the rows of the latest call, and `retune` and `merge`, which see no rows, leave it
-        as it is.
+        ``softmax(β f)`` of the scores f. β maximises the likelihood of the leave-one-out scores of
+        the training rows, or of the scores of held-out rows after `refine`; no other model is
+        fitted. The class of the highest probability is the one that `predict` returns.
+        `partial_fit` sets β from the rows of the latest call; `retune` and `merge` do not change
+        it.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes), or (n_rows, n_labels)
-            For Dask collections a lazy one.
+            Lazy for Dask collections.
         """
         probabilities: Float = self._apply(X, FittedModel.probabilities)
         return probabilities
@@ -301,7 +304,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
 
         Returns
         -------
@@ -316,13 +319,13 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
-            As for `fit`; targets that come along are not looked at.
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
+            As for `fit`. Targets among them are ignored.
 
         Returns
         -------
         ndarray of shape (n_rows,), or (n_rows, n_labels) in multilabel problems
-            For Dask collections a lazy one.
+            Lazy for Dask collections.
         """
         labels: npt.NDArray[Any] = self._apply(X, FittedModel.predict)
         return labels

@@ -37,26 +37,27 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
     kernel : str, Kernel or callable, default="rbf"
         As for :class:`NystroemClassifier`.
     gamma : "scale", "median", "auto", None or float, default="scale"
-        As for :class:`NystroemClassifier`; "auto" goes by the leave-one-out squared error.
+        As for :class:`NystroemClassifier`; "auto" minimises the leave-one-out squared error.
     selection : str, LandmarkSelector or array, default="auto"
         "auto", "kmeans", "leverage", "residual", "rpcholesky", "uniform", an object of
-        :mod:`nysplus.landmarks`, or the landmarks themselves.
+        :mod:`nysplus.landmarks`, or an array with one landmark per row.
     approximation : str or map object, default="standard"
         As for :class:`NystroemClassifier`.
     alpha : "auto", float or sequence of floats, default="auto"
-        Ridge, on the scale of scikit-learn's ``Ridge``. From a sequence, or from 1e-7 to 1e3
-        with "auto", the one of smallest generalized cross-validation error is taken.
+        Ridge penalty, on the scale of scikit-learn's ``Ridge``. Given a sequence, or "auto" for
+        1e-7 to 1e3, the fit takes the value of smallest generalized cross-validation error.
     refine : bool or Refinement, default=False
         Learn the landmarks, the coefficients and a linear map of the features after the fit, by
-        gradient steps on the squared error. As for :class:`NystroemClassifier`, the unrefined model
-        stays where that does not help.
+        gradient descent on the squared error. As for :class:`NystroemClassifier`, the learned
+        model is kept only if it is better on held-out rows.
     budget : None, str or int, default=None
         As for :class:`NystroemClassifier`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         As for :class:`NystroemClassifier`.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
-        1: a live line on a terminal; 2: also a line per pass where output is a file or a pipe.
+        1: a live progress line on a terminal. 2: also one line per pass if the output is a file
+        or a pipe.
 
     Attributes
     ----------
@@ -68,12 +69,12 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
     alpha_, gamma_ : float
     solver_ : str
     refined_ : bool
-        Whether what `refine` has learned was kept.
+        Whether the learned model was kept. Not set by `partial_fit`.
     expansion_ : KernelExpansion
     model_bytes_ : int
     n_kernel_evaluations_ : int
     n_passes_ : int
-        How often all rows were read; not after `partial_fit`.
+        Number of passes over all rows. Not set by `partial_fit`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -134,16 +135,16 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
             As for :meth:`NystroemClassifier.fit`.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            The name of the column (or columns) in tables; None for libsvm files and blocks.
+            For tables, the name of the column or columns. None for libsvm files and blocks.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two equals a repeated row; rows of weight zero are left out. The name of
-            the column in tables.
+            A weight of two equals a repeated row; rows of weight zero are ignored. For tables,
+            the name of the column.
         checkpoint : path or Checkpoint, optional
-            A file that keeps what the fit has summed up so far. If the fit is killed, the same
-            call goes on from there and ends with the same model.
+            File that records the progress of the fit. After a kill the same call resumes from
+            it and ends with the same model.
 
         Returns
         -------
@@ -176,12 +177,12 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
 
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_outputs), as `y` was
-            For Dask collections a lazy one.
+            Lazy for Dask collections.
         """
         values: Float = self._apply(X, FittedModel.predict)
         return values
