@@ -1,4 +1,4 @@
-"""Kernel machines of scikit-learn as expansions ``k(x, Z) A + b``, to be compressed or exported."""
+"""Import fitted kernel machines of scikit-learn as expansions ``k(x, Z) A + b``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import KERNELS, Kernel, make_kernel
 
-# Margins of one are likely to be right: odds of about 50 to 1 where no rows tell better.
+# Slope of the log-odds without rows to fit it: a margin of one means odds of about 50 to 1.
 SLOPE = 2.0
 # Ridge of worst margins at the support vectors, in units of k(x, x).
 RIDGE = 1e-2
@@ -42,13 +42,13 @@ TRIED_ROWS, ROUNDING = 32, 1e-4
 
 @dataclass(frozen=True)
 class _Imported:
-    """What a fitted model becomes.
+    """A fitted model of scikit-learn as an expansion.
 
     Attributes
     ----------
     expansion : KernelExpansion
     code : TargetCode
-        Between scores and what the model predicts.
+        Between scores and predictions.
     indices : ndarray of shape (n,)
         The landmarks among the rows that the model was fitted to.
     slope : float
@@ -69,7 +69,7 @@ def from_svc(
     n_components: int | None = None,
     budget: int | str | None = None,
 ) -> NystroemClassifier | NystroemRegressor:
-    """Return a fitted kernel machine of scikit-learn as one of this package, smaller if asked for.
+    """Import a fitted kernel machine of scikit-learn, and optionally compress it.
 
     Scores are those of `model`, except for ``SVC`` and ``NuSVC`` with three classes or more. These
     vote among pairs of classes, which no single function k(x, Z) A + b does. A class gets its worst
@@ -84,22 +84,20 @@ def from_svc(
         Fitted. A pipeline has two steps, scikit-learn's ``Nystroem`` and a linear model. The
         kernel is one that has a name in both packages.
     X, y : rows and targets, as for `fit`, optional
-        With `n_components` or `budget` what `compress` makes use of: rows like those to be
-        predicted, for which support vectors stand in where there are none, and their targets, if
-        they are known. Otherwise what the probabilities of
-        a classifier are scaled by, rows that `model` was not fitted to. Without them a score of 1
-        against −1 means odds of 50 to 1, and the probabilities of ``LogisticRegression`` stay its
-        own.
+        With `n_components` or `budget`: typical rows and, if known, their targets, as for
+        `compress`; by default the support vectors. Otherwise: rows that `model` was not fitted
+        to, with which the probabilities of a classifier are calibrated. Without rows a margin of
+        one means odds of 50 to 1, and the probabilities of ``LogisticRegression`` are kept.
     n_components : int, optional
         Number of landmarks to compress the model to; by default all support vectors stay.
     budget : int or str, optional
-        Bytes to compress the model to, such as 16384 or "16kB", instead of `n_components`.
+        Largest size of the model in bytes, such as 16384 or "16kB", instead of `n_components`.
 
     Returns
     -------
     NystroemClassifier or NystroemRegressor
-        Fitted, with the support vectors (rows, components) as landmarks, or fewer. It has no
-        `alpha_`.
+        Fitted, with the support vectors (rows, components) as landmarks, or fewer landmarks
+        after compression. It has no `alpha_`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The feature map alone, for pipelines with any other model behind it."""
+"""The feature map alone, for pipelines with any linear model."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from nysplus.landmarks import make_selector
 class Nystroem(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
 ):
-    """Approximate kernel feature map from few landmarks, which labels may help to choose.
+    """Approximate a kernel feature map with few landmarks, chosen with or without labels.
 
-    Takes the place of :class:`sklearn.kernel_approximation.Nystroem`: with the defaults it draws
-    the same landmarks for the same seed and spans the same features. Beyond it: every selector
-    and every map of this library, CSR input, memory that follows ``working_memory``.
+    Replaces :class:`sklearn.kernel_approximation.Nystroem`: with the defaults and the same seed it
+    draws the same landmarks and spans the same features. In addition it has every selector and
+    every map of this library, accepts CSR input, and limits its memory by ``working_memory``.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class Nystroem(
     n_components : int, default=100
         Number of landmarks.
     selection : str, LandmarkSelector or array, default="uniform"
-        As for :class:`~nysplus.NystroemClassifier`. Rules that look at targets take them from `y`.
+        As for :class:`~nysplus.NystroemClassifier`. Supervised rules take the targets from `y`.
     approximation : str or map object, default="standard"
         As for :class:`~nysplus.NystroemClassifier`.
     alpha : "auto", float or sequence of floats, default="auto"
-        Ridge of the first model that supervised selections fit; without effect on others.
+        Ridge of the pilot model of supervised selections; ignored by the others.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
 
@@ -62,7 +62,7 @@ class Nystroem(
     components_ : ndarray or CSR matrix of shape (n, n_features)
         The landmarks.
     component_indices_ : ndarray of shape (n,) or None
-        Their row numbers, where they are rows.
+        Row numbers of the landmarks; None if they are not rows of X.
     feature_map_ : FeatureMap
     gamma_ : float or None
     n_features_in_ : int
@@ -71,8 +71,8 @@ class Nystroem(
     Notes
     -----
     Features are the whitened kernel principal components ``Σ^{-1/2} Uᵀ k(Z, x)``, strongest
-    first. There are as many as the landmarks have independent directions, so fewer than
-    `n_components` where landmarks repeat each other.
+    first. Their number is the rank of the landmarks' kernel matrix, which is less than
+    `n_components` if landmarks repeat each other.
 
     Examples
     --------
@@ -120,10 +120,10 @@ class Nystroem(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
             As for :meth:`NystroemClassifier.fit`.
         y : array-like, optional
-            Targets, for selections that use them; the name of their column in tables.
+            Targets, for supervised selections. For tables, the name of their column.
 
         Returns
         -------
