@@ -40,6 +40,7 @@ from golden_records import (
     record,
 )
 from golden_rows import STORES, Breaking, Interrupted, rows_of, sparse, weights
+from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem as SklearnNystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -421,6 +422,23 @@ def checkpoint(folder: Path) -> Fit:
 
 
 @golden
+def checkpoint_of_objects(folder: Path) -> Fit:
+    """Parameters that are objects and functions tell fits apart."""
+    X, y, T = rows_of("digits", 200)
+    model = classifier(
+        12, kernel=overlap, selection=NegativeMargin(n_rounds=2), approximation=StandardMap(10)
+    )
+    return Fit(model.fit(X, y, checkpoint=folder / "fit.checkpoint"), T, saved=False)
+
+
+@golden
+def random_state(folder: Path) -> Fit:
+    X, y, T = rows_of("digits", 200)
+    model = NystroemClassifier(12, random_state=np.random.RandomState(5))
+    return Fit(model.fit(X, y), T)
+
+
+@golden
 def checkpoint_of_values(folder: Path) -> Fit:
     X, Y, T = rows_of("waves", 600)
     with sklearn.config_context(working_memory=SMALL_MEMORY):
@@ -478,7 +496,8 @@ add("refine-balanced", classifier(8, refine=QUICK, class_weight="balanced"), "qu
 add("refine-too-few", classifier(5, refine=True), "iris", 35)
 add("refine-memory", classifier(8, refine=QUICK), "quadrants", 3000, memory=0.05)
 add("refine-memory-csr", classifier(8, refine=QUICK), "digits", 400, memory=0.1, change_X=sparse)
-add("refine-longer", regressor(4, refine=Refinement(rank=2)), "space", 13_000)
+add("refine-longer", regressor(4, refine=Refinement(rank=2)), "space", 16_000)
+add("refine-uncertain", classifier(20, refine=Refinement(n_epochs=1)), "quadrants", 5500)
 add("refine-many-rows", classifier(8, refine=Refinement(n_epochs=6)), "quadrants", 5500)
 add("budget", classifier(budget="4kB"), n=600, exported=True)
 add("budget-bytes", classifier(budget=700), "quadrants", 400, memory=SMALL_MEMORY)
@@ -575,6 +594,16 @@ def merge_of_values(folder: Path) -> Fit:
     X, Y, T = rows_of("waves", 400)
     first, second = (regressor(selection=X[:30], gamma=0.5, alpha=0.1) for _ in range(2))
     return Fit(first.partial_fit(X[:150], Y[:150]).merge(second.partial_fit(X[150:], Y[150:])), T)
+
+
+@golden
+def merge_of_metrics(folder: Path) -> Fit:
+    X, y, T = rows_of("cancer", 400)
+    first = classifier(metric="diagonal").fit(X[:200], y[:200])
+    second = clone(first).fit(X[:200], y[:200])
+    first.partial_fit(X[:150], y[:150])
+    second.partial_fit(X[150:], y[150:])
+    return Fit(first.merge(second), T)
 
 
 @golden
@@ -718,6 +747,7 @@ def converted(folder: Path) -> Fit:
     graphs = {}
     for name, pipeline in pipelines.items():
         graph = skl2onnx.to_onnx(pipeline.fit(X, y), X[:1].astype(np.float32), name="golden")
+        graph.opset_import.sort(key=lambda opset: opset.domain)  # a set in skl2onnx
         graphs[name] = graph.SerializeToString(deterministic=True)
     return Fit(extra=graphs)
 
@@ -751,6 +781,11 @@ add_curve("values", "waves", sizes=[40, 20, 5], test_size=100)
 add_curve("labels", "labels", sizes=[30, 20], weighted=True)
 add_curve("negative-margin", "quadrants", estimator=classifier(selection="negative-margin"))
 add_curve("given", "cancer", sizes=[20, 5], estimator=classifier(selection=np.eye(25, 30)))
+REPEATED = np.tile(rows_of("iris", 10).X, (3, 1))
+add_curve("repeated", "quadrants", sizes=[25, 10], estimator=classifier(selection=REPEATED))
+add_curve(
+    "wide", "quadrants", sizes=[60, 30], estimator=classifier(gamma=1e-3, selection="uniform")
+)
 add_curve("metric", "quadrants", estimator=classifier(metric="diagonal", gamma="auto"))
 add_curve("diabetes", "diabetes", estimator=regressor(kernel="matern", selection="uniform"))
 
