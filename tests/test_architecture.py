@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,19 @@ def test_only_public_names_of_scikit_learn():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
                 names = [node.module, *(alias.name for alias in node.names)]
                 assert not any(part.startswith("_") for name in names for part in name.split("."))
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "background" / "architecture.md"
+# Neither is a part of the library that others are built on.
+NOT_LISTED = {"__init__", "cli", "experiments"}
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no pages")
+def test_the_page_lists_the_rooms():
+    listed = set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), flags=re.M))
+    rooms = {path.relative_to(SOURCE).with_suffix("").parts[0] for path in MODULES}
+    assert rooms - NOT_LISTED <= listed
+    assert listed == set(LEVEL) - NOT_LISTED
 
 
 PUBLIC_TESTS = sorted((Path(__file__).parent / "api").glob("*.py"))
