@@ -14,7 +14,7 @@ from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._expansion import KernelExpansion
 from nysplus._quantise import stored
 from nysplus._storage import Storage, pack
-from nysplus.experiments.datasets import DatasetNotFound, load
+from nysplus_experiments.harness.datasets import DatasetNotFound, load
 from nysplus.export.c_header import to_c
 from nysplus.kernels import (
     RBF,

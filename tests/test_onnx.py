@@ -16,7 +16,7 @@ from nysplus._expansion import KernelExpansion
 from nysplus._quantise import stored
 from nysplus._storage import Storage, pack
 from nysplus._targets import ClassCode
-from nysplus.experiments.datasets import DatasetNotFound, load
+from nysplus_experiments.harness.datasets import DatasetNotFound, load
 from nysplus.export.onnx_graph import register_converters, to_onnx
 from nysplus.kernels import (
     RBF,

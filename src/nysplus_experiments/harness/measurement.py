@@ -1,7 +1,7 @@
-"""Measure in a child process of its own: fresh memory marks, a time limit, the same threads.
+"""Measure time and memory of a call, here or in a child process; describe the machine.
 
-The child is forked, so it shares the data that the parent holds; the parent itself must never
-have called BLAS or OpenMP, whose threads do not survive a fork.
+A child is forked, so it shares the data that the parent holds; the parent itself must never have
+called BLAS or OpenMP, whose threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -10,12 +10,19 @@ import multiprocessing
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from threadpoolctl import threadpool_info
+
+Result = TypeVar("Result")
+
+_CLEAR_REFS = Path("/proc/self/clear_refs")
+_STATUS = Path("/proc/self/status")
 
 _WAITING = "OMP_WAIT_POLICY"
 # Every library that the benchmarks call takes its number of threads from one of these.
@@ -31,6 +38,75 @@ _LIBRARIES = (
 )
 
 
+# -- time and memory -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measure(Generic[Result]):
+    """The result of a call, its time and its memory.
+
+    Attributes
+    ----------
+    result
+        The value that the function returned.
+    seconds, cpu_seconds : float
+        Wall-clock time, and processor time of all threads.
+    peak_mb : float or None
+        Largest resident memory of the process during the call, in MiB: interpreter, data and
+        memory kept by the allocator included. None where the system cannot reset the mark.
+    before_mb : float
+        Resident memory when the call began.
+    """
+
+    result: Result
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float | None
+    before_mb: float
+
+    @property
+    def added_mb(self) -> float | None:
+        """Peak memory beyond the memory before the call."""
+        return None if self.peak_mb is None else max(self.peak_mb - self.before_mb, 0.0)
+
+
+def measure(function: Callable[..., Result], *args: Any, **options: Any) -> Measure[Result]:
+    """Call a function and measure the call.
+
+    Do not nest calls: an inner measurement resets the memory mark of the outer one.
+    """
+    before, resettable = resident_mb(), _reset_peak()
+    cpu, start = time.process_time(), time.perf_counter()
+    result = function(*args, **options)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    peak = _status_mb("VmHWM") if resettable else None
+    return Measure(result, seconds, cpu, peak, before)
+
+
+def resident_mb() -> float:
+    """Return the resident memory of this process in MiB, 0 where the system does not tell."""
+    return _status_mb("VmRSS") or 0.0
+
+
+def _status_mb(name: str) -> float | None:
+    try:
+        status = _STATUS.read_text()
+    except OSError:
+        return None
+    return int(status.split(f"{name}:")[1].split()[0]) / 1024
+
+
+def _reset_peak() -> bool:
+    try:
+        _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak resident set size
+    except OSError:
+        return False
+    return True
+
+
+# -- child processes -----------------------------------------------------------------------------
+
+
 class TimeLimit(Exception):
     """The child did not finish in time and was killed."""
 
@@ -40,7 +116,7 @@ class ChildError(Exception):
 
 
 def n_threads() -> int:
-    """Number of threads that every measured system may use."""
+    """Return the number of threads that every measured system may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return int(os.environ.get("OMP_NUM_THREADS") or cores or 1)
 
@@ -69,7 +145,7 @@ def run_in_child(
     Parameters
     ----------
     function, args
-        What to call.
+        The call; sent to the child as they are, or pickled where ``library_waiting`` is set.
     time_limit : float, optional
         In seconds.
     library_waiting : bool
@@ -83,7 +159,7 @@ def run_in_child(
     ChildError
         Where the child raised or died.
     """
-    context = multiprocessing.get_context("spawn" if library_waiting else "fork")
+    context: Any = multiprocessing.get_context("spawn" if library_waiting else "fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_answer, args=(sender, function, args), daemon=True)
     if library_waiting:
@@ -117,17 +193,11 @@ def _answer(sender: Any, function: Callable[..., Any], args: tuple[Any, ...]) ->
         sender.send((None, f"{type(error).__name__}: {error}"))
 
 
-def resident_mb() -> float:
-    """Resident memory of this process in MiB, 0 where the system does not tell."""
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        return 0.0
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+# -- the machine ---------------------------------------------------------------------------------
 
 
 def environment() -> dict[str, Any]:
-    """Return what the numbers depend on: processor, threads, versions."""
+    """Return the processor, the number of threads and the versions of libraries."""
     blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     versions = {}
     for name in _LIBRARIES:
@@ -136,7 +206,7 @@ def environment() -> dict[str, Any]:
         except metadata.PackageNotFoundError:
             continue
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "threads": n_threads(),
         "system": platform.system(),
@@ -146,7 +216,8 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from nysplus.experiments import _evidence as measure
-from nysplus.experiments._evidence import At
-from nysplus.experiments._runs import Curve, Runs, method_label
-from nysplus.experiments._verdicts import (
+from nysplus_experiments.paper import evidence as measure
+from nysplus_experiments.paper.evidence import At
+from nysplus_experiments.paper.runs import Curve, Runs, method_label
+from nysplus_experiments.paper.rules import (
     SOME_RANGE,
     WIDE_RANGE,
     AtLeast,

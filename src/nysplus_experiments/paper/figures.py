@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nysplus.experiments._runs import (
+from nysplus_experiments.paper.runs import (
     FULL_METHODS,
     Curve,
     Runs,
@@ -27,7 +27,7 @@ from nysplus.experiments._runs import (
     series,
     training_seconds,
 )
-from nysplus.experiments.results import Result
+from nysplus_experiments.paper.results import Result
 
 __all__ = ["CAPTIONS", "draw_all", "figure1", "figure2", "figure3", "figure4", "figure5"]
 

@@ -25,8 +25,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from nysplus.experiments.datasets import DATASETS
-from nysplus.experiments.methods import METHODS
+from nysplus_experiments.harness.datasets import DATASETS
+from nysplus_experiments.paper.methods import METHODS
 
 PROFILES = ("smoke", "standard", "paper")
 FIGURES = (1, 2, 3, 4, 5)

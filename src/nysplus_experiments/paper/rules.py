@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from nysplus.experiments._runs import Estimate
+from nysplus_experiments.paper.runs import Estimate
 
 Verdict = Literal["held", "not held", "undecided", "not testable here"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nysplus.experiments.datasets import DATASETS
-from nysplus.experiments.methods import METHODS, VARIANTS, clustered_rows
-from nysplus.experiments.results import Key
+from nysplus_experiments.harness.datasets import DATASETS
+from nysplus_experiments.paper.methods import METHODS, VARIANTS, clustered_rows
+from nysplus_experiments.paper.results import Key
 
 # Floating-point operations a second in matrix products, and in k-means.
 _PRODUCTS = 95e9

@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nysplus.experiments._claim_table import Statement, statements
-from nysplus.experiments._evidence import NotTestable
-from nysplus.experiments._runs import Estimate, Runs, dataset_title
-from nysplus.experiments._verdicts import Evidence, Judgement, Verdict, judge
-from nysplus.experiments.results import Result
+from nysplus_experiments.paper.statements import Statement, statements
+from nysplus_experiments.paper.evidence import NotTestable
+from nysplus_experiments.paper.runs import Estimate, Runs, dataset_title
+from nysplus_experiments.paper.rules import Evidence, Judgement, Verdict, judge
+from nysplus_experiments.paper.results import Result
 
 __all__ = ["VERDICTS", "Claim", "Estimate", "Verdict", "evaluate", "summary"]
 

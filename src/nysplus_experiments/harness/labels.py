@@ -1,4 +1,4 @@
-"""Names beside curves instead of a legend: each goes to the free place nearest to its curve."""
+"""Place names beside curves instead of a legend, each at the free place nearest to its curve."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from nysplus._blocks import Blocks
 from nysplus._expansion import ExpansionFit, KernelExpansion
 from nysplus._feature_map import Approximation
 from nysplus._targets import ClassTargets, Float
-from nysplus.experiments.datasets import Split
+from nysplus_experiments.harness.datasets import Split
 from nysplus.kernels import RBF
 from nysplus.landmarks import Problem
 

@@ -22,9 +22,9 @@ import scipy
 import sklearn
 
 import nysplus
-from nysplus.experiments import datasets, results
-from nysplus.experiments._estimate import estimate_seconds
-from nysplus.experiments._experiment import (
+from nysplus_experiments.harness import datasets, results
+from nysplus_experiments.paper.duration import estimate_seconds
+from nysplus_experiments.paper.experiment import (
     PROFILES,
     Experiment,
     ExperimentError,
@@ -35,8 +35,8 @@ from nysplus.experiments._experiment import (
     parse_experiment,
 )
 from nysplus.experiments._measure import largest_peak, measure
-from nysplus.experiments.methods import FULL_ROWS, METHODS, Trial, fit_method, seed_of
-from nysplus.experiments.results import Key, Result, read_results
+from nysplus_experiments.paper.methods import FULL_ROWS, METHODS, Trial, fit_method, seed_of
+from nysplus_experiments.paper.results import Key, Result, read_results
 
 __all__ = [
     "PROFILES",

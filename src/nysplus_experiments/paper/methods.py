@@ -5,7 +5,7 @@ fitted by :func:`fit_method`; models on landmarks equal `NystroemClassifier` wit
 selector, approximation and ``random_state=seed`` bit for bit, only that the first stage of
 Algorithm 1 is fitted once and then serves the one-stage method and all its supervised forms.
 
->>> from nysplus.experiments import datasets, methods
+>>> from nysplus_experiments.harness import datasets, methods
 >>> trial = methods.Trial(datasets.load("digits", 0), 0)
 >>> fitted = methods.fit_method("Nys+", trial, n=100, n_initial=50)
 >>> trial.accuracy(fitted.predict(trial.split.X_test)) > 90
@@ -26,9 +26,9 @@ from threadpoolctl import ThreadpoolController
 
 from nysplus._expansion import ExpansionFit, fit_expansion
 from nysplus._feature_map import Approximation, EnsembleMap, RandomizedMap, StandardMap
-from nysplus.experiments._baselines import FULL_ROWS, fit_fourier, fit_kernel_ridge, fit_kernel_svm
+from nysplus_experiments.paper.baselines import FULL_ROWS, fit_fourier, fit_kernel_ridge, fit_kernel_svm
 from nysplus.experiments._measure import largest_peak, measure
-from nysplus.experiments._trial import ALPHA, Fitted, Stage, Trial, on_landmarks, seed_of
+from nysplus_experiments.paper.trial import ALPHA, Fitted, Stage, Trial, on_landmarks, seed_of
 from nysplus.landmarks import (
     KMeans,
     Landmarks,

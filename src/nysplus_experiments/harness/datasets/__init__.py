@@ -6,7 +6,7 @@ and is then downloaded from its publisher. The paper says only that features wer
 here images share one range ("global") and all other data have one range a column ("feature"),
 both taken from the training rows, so that test values may lie outside [0, 1].
 
->>> from nysplus.experiments import datasets
+>>> from nysplus_experiments.harness import datasets
 >>> split = datasets.load("digits", trial=3)
 >>> split.X_train.shape, split.X_test.shape
 ((1297, 64), (500, 64))
@@ -28,8 +28,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nysplus.experiments._dataset_table import DATASETS, Dataset, RemoteFile, Source
-from nysplus.experiments._formats import Array, Arrays, DatasetError
+from nysplus_experiments.harness.datasets.formats import Array, Arrays, DatasetError
+from nysplus_experiments.harness.datasets.registry import DATASETS, Dataset, RemoteFile, Source
 
 __all__ = [
     "DATASETS",

@@ -21,9 +21,9 @@ except ModuleNotFoundError as error:  # pragma: no cover - both are there in the
         'pip install "nysplus[cli,plot]"'
     ) from error
 
-from nysplus.experiments import datasets
-from nysplus.experiments.results import Key, Result, ResultsError, read_results
-from nysplus.experiments.runner import (
+from nysplus_experiments.harness import datasets
+from nysplus_experiments.paper.results import Key, Result, ResultsError, read_results
+from nysplus_experiments.paper.runner import (
     PROFILES,
     RESULTS_FILE,
     Experiment,
@@ -223,7 +223,7 @@ def _read(folder: Path) -> list[Result]:
 
 
 def _draw(results: list[Result], folder: Path, only: set[int] | None) -> list[Path]:
-    from nysplus.experiments.figures import draw_all
+    from nysplus_experiments.paper.figures import draw_all
 
     paths = draw_all(results, folder, only)
     for path in paths:
@@ -232,7 +232,7 @@ def _draw(results: list[Result], folder: Path, only: set[int] | None) -> list[Pa
 
 
 def _write(results: list[Result], drawn: list[Path], folder: Path) -> None:
-    from nysplus.experiments.report import write_report
+    from nysplus_experiments.paper.report import write_report
 
     typer.echo(write_report(results, drawn, folder, read_notes(folder)))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from nysplus.experiments import _page
 from nysplus.experiments._page import cell, paragraph, prose, section, table, text
-from nysplus.experiments._runs import (
+from nysplus_experiments.paper.runs import (
     FULL_METHODS,
     METHODS,
     Cell,
@@ -28,10 +28,10 @@ from nysplus.experiments._runs import (
     series,
     training_seconds,
 )
-from nysplus.experiments.claims import Claim, evaluate, summary
-from nysplus.experiments.datasets import DATASETS
-from nysplus.experiments.figures import CAPTIONS
-from nysplus.experiments.results import Result
+from nysplus_experiments.paper.claims import Claim, evaluate, summary
+from nysplus_experiments.harness.datasets import DATASETS
+from nysplus_experiments.paper.figures import CAPTIONS
+from nysplus_experiments.paper.results import Result
 
 __all__ = ["write_report"]
 

@@ -17,7 +17,7 @@ from nysplus._expansion import KernelExpansion
 from nysplus._ridge import Moments, RidgePath
 from nysplus._targets import Float
 from nysplus.experiments._measure import measure
-from nysplus.experiments._trial import ALPHA, Codes, Fitted, Trial, codes_of, on_landmarks
+from nysplus_experiments.paper.trial import ALPHA, Codes, Fitted, Trial, codes_of, on_landmarks
 from nysplus.kernels import RBF
 
 # The paper does not state the C of its kernel SVM; 10 is a common choice for scaled features.

@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from nysplus.experiments.datasets import DATASETS
-from nysplus.experiments.results import Result
+from nysplus_experiments.harness.datasets import DATASETS
+from nysplus_experiments.paper.results import Result
 
 Cell = dict[int, Result]
 Series = dict[int, float]

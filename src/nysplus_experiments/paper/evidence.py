@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nysplus.experiments._runs import (
+from nysplus_experiments.paper.runs import (
     FULL_METHODS,
     Curve,
     Runs,
@@ -23,7 +23,7 @@ from nysplus.experiments._runs import (
     subtract,
     training_seconds,
 )
-from nysplus.experiments._verdicts import Evidence, clear, interval_text, trials_text
+from nysplus_experiments.paper.rules import Evidence, clear, interval_text, trials_text
 
 
 class NotTestable(Exception):

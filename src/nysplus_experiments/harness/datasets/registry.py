@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from nysplus.experiments import _formats
-from nysplus.experiments._formats import Parser
+from nysplus_experiments.harness.datasets import formats as _formats
+from nysplus_experiments.harness.datasets.formats import Parser
 
 
 @dataclass(frozen=True)
