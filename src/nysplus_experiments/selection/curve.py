@@ -1,51 +1,47 @@
-"""Time what `landmark_curve` saves against fitting every size anew, and compare the scores.
+"""Time and scores of `landmark_curve` against fits of every size.
 
-Both are given the same training rows and scored on the same held-out rows. Needs the datasets
-(NYSPLUS_DATA names their folder).
-
-    python benchmarks/curve.py [--datasets NAME ...] [--repeats 3] [--out FILE] [--fresh]
+Both are given the same training rows, at most 8,000, and are scored on the same held-out rows.
 """
 
 from __future__ import annotations
 
-import argparse
-import itertools
-import statistics
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import product
 
-import csv_rows
 import numpy as np
-from child_process import environment, restart_with_fixed_threads
-from measurement import RESULTS
+import pandas as pd
 
 from nysplus import NystroemClassifier
 from nysplus._blocks import Blocks
 from nysplus._targets import ClassCode
 from nysplus.curve import held_out, landmark_curve
-from nysplus.experiments.datasets import DATASETS, load
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.datasets import DATASETS as KNOWN
+from nysplus_experiments.harness.datasets import load
+from nysplus_experiments.harness.problems import SMOKE, available
+from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.tables import markdown
 
-NAMES = ("letter", "usps", "cod_rna", "covtype")
+FILE = "curve.csv"
+DATASETS = ("letter", "usps", "cod_rna", "covtype")
 SERIES = {
     "doubling": (10, 20, 40, 80, 160, 320, 640, 1000),
     "even": (300, 400, 500, 600, 700, 800, 900, 1000),
 }
-# Of the training rows of a dataset, so that a repeat takes half a minute at most.
+REPEATS = 3
+# Training and held-out rows together; a repeat then takes half a minute at most.
 MAX_ROWS = 10_000
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "how_many_landmarks.md"
-MARKS = ("<!-- table of benchmarks/curve.py -->\n", "<!-- end of the table -->\n")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One size in one repeat.
+class CurvePoint:
+    """One row of ``curve.csv``: one size in one repeat.
 
     Attributes
     ----------
     series : str
-        Which sizes the curve has.
+        Name of the sizes, in `SERIES`.
     rows : int
         Training and held-out rows together.
     curve, refit : float
@@ -53,7 +49,7 @@ class Row:
     error : float
         Its standard error.
     refit_seconds, curve_seconds : float
-        Processor time; that of the curve is for all sizes together.
+        Processor time; the curve's is for all sizes together.
     """
 
     series: str
@@ -67,10 +63,15 @@ class Row:
     refit_seconds: float
     curve_seconds: float
 
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Identity of the curve."""
+        return self.series, self.dataset, self.repeat
 
-def measure(series: str, name: str, repeat: int) -> Iterator[Row]:
-    """Yield a row per size."""
-    split = load(name)
+
+def run_curve(series: str, dataset: str, repeat: int) -> list[CurvePoint]:
+    """Return one point a size."""
+    split = load(dataset)
     some = np.random.RandomState(repeat).permutation(len(split.X_train))[:MAX_ROWS]
     X, y = split.X_train[some], split.y_train[some]
     model = NystroemClassifier(gamma=split.gamma, random_state=repeat)
@@ -81,72 +82,41 @@ def measure(series: str, name: str, repeat: int) -> Iterator[Row]:
         Blocks(X, ClassCode(np.unique(y)).encode(y)), len(y) // 5, np.random.RandomState(repeat)
     )
     y_training, y_held = training.targets.codes, held.targets.codes
+    points = []
     for n, score, error in zip(SERIES[series], curve.scores, curve.errors, strict=True):
         start = time.process_time()
         refit = model.set_params(n_components=n).fit(training.X, y_training).score(held.X, y_held)
-        seconds = time.process_time() - start
-        yield Row(series, name, len(y), repeat, n, score, refit, error, seconds, curve_seconds)
+        columns = float(score), refit, float(error), time.process_time() - start, curve_seconds
+        points.append(CurvePoint(series, dataset, len(y), repeat, n, *columns))
+    return points
 
 
-def curve_table(rows: list[Row]) -> str:
-    """Return a table in Markdown: the curve less fits of their own, in points, and the times."""
-    sizes = sorted({row.n for row in rows})
-    lines = [
-        "| dataset | " + " | ".join(f"n = {n}" for n in sizes) + " | curve s | fits s | ratio |",
-        "|---|" + "---:|" * (len(sizes) + 3),
-    ]
-    for name in dict.fromkeys(row.dataset for row in rows):
-        own = [row for row in rows if row.dataset == name]
-        repeats = {row.repeat for row in own}
-        gains = [
-            100 * statistics.mean(row.curve - row.refit for row in own if row.n == n) for n in sizes
-        ]
-        curve = statistics.median({row.repeat: row.curve_seconds for row in own}.values())
-        fits = statistics.median(
-            sum(row.refit_seconds for row in own if row.repeat == repeat) for repeat in repeats
-        )
-        cells = [f"{round(gain, 1) + 0.0:+.1f}" for gain in gains]  # no minus zero
-        times = [f"{curve:.1f}", f"{fits:.1f}", f"{fits / curve:.1f}"]
-        lines.append("| " + " | ".join([DATASETS[name].title, *cells, *times]) + " |")
-    return "\n".join(lines)
+def run(options: BenchOptions) -> None:
+    """Measure the curves. Options of this step: series, repeats."""
+    options.expect("series", "repeats")
+    names = (SMOKE,) if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
+    series = options.texts("series", list(SERIES)[: 1 if options.smoke else None], list(SERIES))
+    repeats = range(options.integer("repeats", 1 if options.smoke else REPEATS))
+    tasks = product(series, available(names), repeats)
+    measure_missing(options.path(FILE), CurvePoint, tasks, run_curve, fresh=options.fresh)
 
 
-def both_tables(rows: list[Row]) -> str:
-    """Return a table for each series of sizes."""
-    return "\n\n".join(
-        curve_table([row for row in rows if row.series == series]) for series in SERIES
+def curve_table(points: pd.DataFrame, series: str) -> str:
+    """Return the curve minus fits of each size, in points of accuracy, and the times."""
+    points = points[points["series"] == series]
+    gains = (
+        100 * (points["curve"] - points["refit"]).groupby([points["dataset"], points["n"]]).mean()
     )
-
-
-def write_table(rows: list[Row], page: Path) -> None:
-    """Put the table where the page has its marks."""
-    before, rest = page.read_text(encoding="utf-8").split(MARKS[0])
-    after = rest.split(MARKS[1])[1]
-    text = f"{before}{MARKS[0]}{both_tables(rows)}\n{MARKS[1]}{after}"
-    page.write_text(text, encoding="utf-8")
-
-
-def main() -> None:
-    restart_with_fixed_threads()
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--datasets", nargs="+", default=NAMES)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=RESULTS / "curve.csv")
-    parser.add_argument("--fresh", action="store_true", help="measure everything again")
-    args = parser.parse_args()
-    done = {
-        (row.series, row.dataset, row.repeat)
-        for row in csv_rows.begin(args.out, Row, environment(), args.fresh)
-    }
-    for task in itertools.product(SERIES, args.datasets, range(args.repeats)):
-        if task not in done:
-            for row in list(measure(*task)):  # a repeat is written as a whole
-                csv_rows.append(args.out, row)
-    rows = csv_rows.read(args.out, Row)
-    print(both_tables(rows))
-    if args.out == RESULTS / "curve.csv":
-        write_table(rows, PAGE)
-
-
-if __name__ == "__main__":
-    main()
+    times = points.groupby(["dataset", "repeat"]).agg(
+        curve=("curve_seconds", "first"), fits=("refit_seconds", "sum")
+    )
+    sizes = sorted(points["n"].unique())
+    lines = []
+    for name in points["dataset"].unique():
+        curve, fits = times.loc[name].median()
+        # Adding zero turns minus zero into zero.
+        cells = [f"{round(gains[name, n], 1) + 0.0:+.1f}" for n in sizes]
+        lines.append(
+            [KNOWN[name].title, *cells, f"{curve:.1f}", f"{fits:.1f}", f"{fits / curve:.1f}"]
+        )
+    return markdown(("data", *(f"n = {n}" for n in sizes), "curve, s", "fits, s", "ratio"), lines)

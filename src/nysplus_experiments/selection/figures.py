@@ -1,18 +1,19 @@
-"""The figures of the page on landmark selection, drawn from the comparisons alone."""
+"""Figures of the comparison of landmark selectors."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import benchmark_figures as figures
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from selection_tables import Comparison
 
-from nysplus.experiments._runs import Estimate
+from nysplus_experiments.harness import figures
+from nysplus_experiments.harness.statistics import Estimate
+from nysplus_experiments.selection.comparison import Comparison
 
-# One colour and one shape a size, smallest first; more sizes than looks start over.
+# Colour and marker of each size, smallest first; more sizes start over.
 _LOOKS = (
     (figures.ORANGE, "o"),
     (figures.BLUE, "s"),
@@ -20,22 +21,22 @@ _LOOKS = (
     (figures.PURPLE, "D"),
 )
 _STEP = 0.24  # between the sizes of a rule, where rules are 1 apart
-# Losses and gains are linear up to here, in points, and logarithmic beyond: most are below one
+# Losses and gains are linear up to this many points and logarithmic beyond: most are below one
 # point, and some are above thirty.
 _LINEAR = 1.0
 _TICKS = (0, 0.5, 1, 2, 5, 10, 20, 50)
 
 
-def loss_figure(compared: Comparison) -> figures.Figure:
-    """Draw the loss of every rule in every cell, and its mean; one line a rule, best on top."""
-    figure, ax, rules = _lines(compared)
+def loss_figure(compared: Comparison) -> Figure:
+    """Draw the loss of every rule in every cell, and its mean; one row a rule, best on top."""
+    figure, ax, rules = _rows(compared)
     losses = compared.losses
-    scatter = np.random.RandomState(0)  # dots of equal loss beside each other
+    jitter = np.random.RandomState(0)  # cells of equal loss lie beside each other
     for row, rule in enumerate(rules):
         own = losses[:, compared.rules.index(rule)]
         for offset, n, (color, marker) in _sizes(compared):
             x = own[[cell.n == n for cell in compared.cells]]
-            y = row + offset + scatter.uniform(-0.08, 0.08, len(x))
+            y = row + offset + jitter.uniform(-0.08, 0.08, len(x))
             style = {"s": 22, "alpha": 0.55, "linewidths": 0}
             ax.scatter(x, y, color=color, marker=marker, **style)
         _point(ax, compared.mean_loss(rule), row, figures.BLACK, "D", "white")
@@ -46,9 +47,9 @@ def loss_figure(compared: Comparison) -> figures.Figure:
     return figure
 
 
-def gain_figure(compared: Comparison, over: str = "uniform") -> figures.Figure:
+def gain_figure(compared: Comparison, over: str = "uniform") -> Figure:
     """Draw the mean gain over a rule by size, with intervals over trials and over datasets."""
-    figure, ax, rules = _lines(compared, without=over)
+    figure, ax, rules = _rows(compared, without=over)
     for row, rule in enumerate(rules):
         for offset, n, (color, marker) in _sizes(compared):
             part = compared.part(n=n)
@@ -65,11 +66,10 @@ def gain_figure(compared: Comparison, over: str = "uniform") -> figures.Figure:
     return figure
 
 
-def _lines(compared: Comparison, without: str = "") -> tuple[figures.Figure, Any, list[str]]:
-    """Return a figure with one line a rule, and the rules from top to bottom."""
+def _rows(compared: Comparison, without: str = "") -> tuple[Figure, Any, list[str]]:
+    """Return a figure with one row a rule, its axes, and the rules from top to bottom."""
     rules = [rule for rule in compared.ranked() if rule != without]
-    figure, (ax,) = figures.panels(1, height=1.6 + 0.55 * len(rules))
-    figure.set_figwidth(9)
+    figure, (ax,) = figures.new(1, height=1.6 + 0.55 * len(rules), width=9)
     ax.set_xscale("symlog", linthresh=_LINEAR, linscale=1.2)
     ticks = sorted({sign * tick for tick in _TICKS for sign in (-1, 1)})
     ax.xaxis.set_major_locator(FixedLocator(ticks))
@@ -85,7 +85,7 @@ def _lines(compared: Comparison, without: str = "") -> tuple[figures.Figure, Any
 
 
 def _sizes(compared: Comparison) -> list[tuple[float, int, tuple[str, str]]]:
-    """Return the offset, the size and the look of each size."""
+    """Return the vertical offset, the size, and the colour and marker of each size."""
     sizes = compared.sizes
     middle = (len(sizes) - 1) / 2
     return [(_STEP * (i - middle), n, _LOOKS[i % len(_LOOKS)]) for i, n in enumerate(sizes)]
@@ -100,7 +100,7 @@ def _point(ax: Any, value: Estimate, y: float, color: str, marker: str, face: st
 
 
 def _legend(ax: Any, compared: Comparison, prefix: str, *more: tuple[Line2D, str]) -> None:
-    """Put the legend above the axes, where nothing is drawn."""
+    """Put the legend above the axes."""
     entries = [
         (Line2D([], [], color=color, marker=marker, linestyle="none"), f"{prefix}n = {n}")
         for _, n, (color, marker) in _sizes(compared)
