@@ -1,24 +1,22 @@
-"""The BLAS floor of a Nyström fit: the matrix products that no fit in this order can avoid.
+"""Measure the BLAS floor of a Nyström fit: the matrix products that no fit in this order can avoid.
 
 For all N rows: ``K = X Zᵀ``; the whitening of K by a triangular product or solve, whichever is
 faster here; and the symmetric rank-k update ``C += Φᵀ Φ``. The kernel function, the
 factorisations and every pass over memory are left out. Blocks of a few thousand rows are timed
 until the rate is stable, and the median block is scaled linearly to N rows.
-
-    python benchmarks/blas_floor.py [--rows 60000] [--features 784] [--sizes 250 1000 2000]
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
-from child_process import restart_with_fixed_threads
 from scipy.linalg import get_blas_funcs
+
+from nysplus_experiments.harness.bench import BenchOptions
 
 BLOCK_ROWS = 4096
 # Enough for a stable median; a fit of that length would show the same noise.
@@ -87,23 +85,17 @@ def _well_conditioned_triangle(n: int, dtype: np.dtype) -> np.ndarray:
     return np.asfortranarray(np.triu(noise, 1) + np.eye(n), dtype=dtype)
 
 
-def main() -> None:
-    restart_with_fixed_threads()
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=int, default=60000)
-    parser.add_argument("--features", type=int, default=784)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[250, 1000, 2000])
-    options = parser.parse_args()
+def run(options: BenchOptions) -> None:
+    """Print the floor for random rows: ``rows``, ``features`` and ``sizes`` can be set."""
+    options.expect("rows", "features", "sizes")
+    n_rows = options.integer("rows", 5000 if options.smoke else 60_000)
+    n_features = options.integer("features", 784)
     names = [field.name for field in fields(Floor)]
-    print("seconds for", options.rows, "rows of", options.features, "features")
+    print("seconds for", n_rows, "rows of", n_features, "features")
     print("type         n    floor", *(f"{name.replace('_', ' '):>18s}" for name in names))
     for dtype in ("float32", "float64"):
-        X = np.random.RandomState(0).random_sample((options.rows, options.features)).astype(dtype)
-        for n in options.sizes:
+        X = np.random.RandomState(0).random_sample((n_rows, n_features)).astype(dtype)
+        for n in options.integers("sizes", (250,) if options.smoke else (250, 1000, 2000)):
             floor = measure_floor(X, n)
             parts = (f"{getattr(floor, name):18.3f}" for name in names)
             print(f"{dtype} {n:6d} {floor.seconds:8.3f}", *parts, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,47 +1,48 @@
-"""Where does the iterative solver overtake the direct one? Time, memory and objective of both.
+"""Measure where the iterative solver overtakes the direct ones: time, memory and objective of each.
 
-Every solver that the spectrum allows is run by itself on the same landmarks of MNIST, each in a
+Every solver that the spectrum allows runs by itself on the same landmarks of MNIST, each in a
 process of its own; the objective is then computed in float64. The largest size takes minutes and
-several gigabytes. Needs the datasets (NYSPLUS_DATA names their folder).
-
-    python benchmarks/crossover.py [--sizes N ...] [--out FILE] [--fresh]
+several gigabytes. ``sizes`` can be set.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
-import csv_rows
 import numpy as np
-from child_process import environment, resident_mb, restart_with_fixed_threads, run_in_child
-from objective import training_objective
-from peers import Expansion
 
-from nysplus import _iterative, _solvers
 from nysplus._blocks import Blocks
 from nysplus._feature_map import StandardMap
+from nysplus._iterative import conjugate_gradients
+from nysplus._solvers import Direct, GramFirst, Iterative, _ways
 from nysplus._targets import ClassTargets
-from nysplus.experiments._measure import measure
-from nysplus.experiments.datasets import Split, load
+from nysplus._tasks import Task
 from nysplus.kernels import RBF
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.datasets import Split, load
+from nysplus_experiments.harness.measurement import measure, run_in_child
+from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.speed.objective import training_objective
+from nysplus_experiments.speed.peers import RHO, Expansion
 
-RHO = 1e-5
 SIZES = (1000, 2000, 4000, 10000)
 SOLVERS = {
-    "direct-float32": _solvers.Direct(np.float32),
-    "gram-float64": _solvers.GramFirst(polished=False),
-    "iterative-float32": _solvers.Iterative(np.float32),
+    "direct-float32": Direct(np.float32),
+    "gram-float64": GramFirst(polished=False),
+    "iterative-float32": Iterative(np.float32),
 }
-# Beyond this size the float64 way takes twice the time of the other two and teaches nothing.
+# Beyond this size the float64 solver takes twice the time of the others.
 LARGEST_GRAM = 4000
 
 
 @dataclass(frozen=True)
-class Row:
-    """One fit; `gap` is relative to the lowest objective of the same size."""
+class Crossover:
+    """One row of ``iterative.csv``: a fit; ``gap`` is relative to the lowest objective of ``n``."""
 
     n: int
     rows: int
@@ -53,80 +54,74 @@ class Row:
     iterations: int
     chosen: str
 
+    @property
+    def key(self) -> tuple[int]:
+        """The size, of which all solvers are measured together."""
+        return (self.n,)
 
-def fit(split: Split, n: int, solver: str) -> dict[str, float | str]:
-    """Fit with one solver; return what it took and the objective it reached."""
+
+def fit(split: Split, n: int, solver: str) -> dict[str, Any]:
+    """Fit with one solver; return columns of `Crossover`."""
     X = split.X_train.astype(np.float32)
     codes = np.unique(split.y_train, return_inverse=True)[1]
     blocks = Blocks(X, ClassTargets(codes, int(codes.max()) + 1))
     Z = blocks.gather(blocks.sample(n, np.random.RandomState(0))).X
-    iterations = _count_iterations()
-    before = resident_mb()
-    with measure() as step:
-        start = time.perf_counter()
+
+    def solve() -> tuple[Task, Any]:
         feature_map = StandardMap().build(RBF(split.gamma), Z, np.random.RandomState(0))
-        task = _solvers.Task(blocks, feature_map, (RHO,), np.random.RandomState(0), "ridge")
-        answer, _ = SOLVERS[solver].solve(task)
-        seconds = time.perf_counter() - start
+        task = Task(blocks, feature_map, (RHO,), np.random.RandomState(0), "ridge")
+        return task, SOLVERS[solver].solve(task)[0]
+
+    with _counted_iterations() as iterations:
+        measured = measure(solve)
+    task, answer = measured.result
     if answer is None:
         raise RuntimeError(f"{solver} did not pass its own check at n = {n}")
-    _, W, b = answer
-    expansion = Expansion(Z, feature_map.collapse(W), b)
+    _, solution = answer
+    expansion = Expansion(Z, task.feature_map.collapse(solution.W), solution.b)
     return {
-        "seconds": seconds,
-        "peak_mb": (step.peak_rss_mb or 0.0) - before,
+        "seconds": measured.seconds,
+        "peak_mb": measured.added_mb or 0.0,
         "objective": training_objective(X, codes, expansion, split.gamma, RHO),
         "iterations": sum(iterations),
-        "chosen": _solvers._ways(task)[0].name,
+        "chosen": _ways(task)[0].name,
     }
 
 
-def _count_iterations() -> list[int]:
-    """Return a list that every run of conjugate gradients appends its iterations to."""
+@contextmanager
+def _counted_iterations() -> Iterator[list[int]]:
+    """Yield a list that every run of conjugate gradients appends its iterations to."""
     counts: list[int] = []
-    original = _iterative.conjugate_gradients
 
-    def counted(*args, **kwargs):
-        found = original(*args, **kwargs)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        found = conjugate_gradients(*args, **kwargs)
         counts.append(found.iterations)
         return found
 
-    _solvers.conjugate_gradients = counted
-    return counts
+    with patch.object(sys.modules[Iterative.__module__], "conjugate_gradients", counted):
+        yield counts
 
 
-def main() -> None:
-    restart_with_fixed_threads()
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/iterative.csv"))
-    parser.add_argument("--fresh", action="store_true", help="measure everything again")
-    args = parser.parse_args()
-    done = csv_rows.begin(args.out, Row, environment(), args.fresh)
-    split = load("mnist")
-    for n in args.sizes:
-        if any(row.n == n for row in done):
-            continue
-        found = {}
-        for solver in SOLVERS:
-            if solver == "gram-float64" and n > LARGEST_GRAM:
-                continue
-            found[solver] = run_in_child(fit, split, n, solver)
-            print(f"n = {n:5d}  {solver:18s} {found[solver]['seconds']:6.1f} s", flush=True)
-        best = min(result["objective"] for result in found.values())
-        for solver, result in found.items():
-            gap = result["objective"] / best - 1.0
-            rows = len(split.X_train)
-            csv_rows.append(args.out, Row(n=n, rows=rows, solver=solver, gap=gap, **result))
-    print(
-        f"{'n':>6s} {'solver':18s} {'seconds':>8s} {'peak MB':>8s} {'gap':>8s} iterations  chosen"
-    )
-    for row in csv_rows.read(args.out, Row):
-        print(
-            f"{row.n:6d} {row.solver:18s} {row.seconds:8.1f} {row.peak_mb:8.0f} {row.gap:8.1e} "
-            f"{row.iterations:10d}  {row.chosen}"
-        )
+def run(options: BenchOptions) -> None:
+    """Measure all solvers at the sizes that are not in the file yet."""
+    options.expect("sizes")
+    split = load("digits" if options.smoke else "mnist")
 
+    def compare(n: int) -> list[Crossover]:
+        solvers = [name for name in SOLVERS if name != "gram-float64" or n <= LARGEST_GRAM]
+        found = {solver: run_in_child(fit, split, n, solver) for solver in solvers}
+        best = min(columns["objective"] for columns in found.values())
+        return [
+            Crossover(
+                n,
+                len(split.X_train),
+                solver,
+                gap=columns["objective"] / best - 1.0,
+                **columns,
+            )
+            for solver, columns in found.items()
+        ]
 
-if __name__ == "__main__":
-    main()
+    sizes = options.integers("sizes", (100,) if options.smoke else SIZES)
+    tasks = [(n,) for n in sizes]
+    measure_missing(options.path("iterative.csv"), Crossover, tasks, compare, fresh=options.fresh)

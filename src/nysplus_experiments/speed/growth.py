@@ -1,35 +1,23 @@
-"""How the cost of a fit grows: against the number of rows N, and against the landmarks n.
+"""Measure how the cost of a fit grows with the number of rows N and with the landmarks n.
 
 Synthetic rows of 20 features in two classes, uniform landmarks, a fixed ridge. Repeats are the
-outermost loop, every fit is a child process of its own, and a run that was stopped goes on.
-
-    python benchmarks/growth.py [--repeats 3] [--quick] [--fresh]
+outermost loop, and every fit is a child process of its own. ``repeats`` can be set.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-import csv_rows
 import numpy as np
-from child_process import (
-    environment,
-    n_threads,
-    resident_mb,
-    restart_with_fixed_threads,
-    run_in_child,
-)
-from measurement import RESULTS
-from peers import RHO, SEED
 
 from nysplus import NystroemClassifier
-from nysplus.experiments._measure import measure
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.measurement import measure, n_threads, run_in_child
+from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.speed.peers import RHO, SEED
 
 FEATURES = 20
-GAMMA = 1 / FEATURES
 # Half decades of rows at a fixed n, doublings of n at a fixed N.
 ROWS, LANDMARKS = (10_000, 31_623, 100_000, 316_228, 1_000_000), 300
 SIZES, ROWS_FOR_SIZES = (250, 500, 1000, 2000, 4000), 20_000
@@ -38,9 +26,9 @@ DTYPES = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Growth:
-    """One row of ``growth.csv``: a fit; ``against`` ("N" or "n") is what varies in its series.
+    """One row of ``growth.csv``: a fit; ``against`` is the letter, "N" or "n", that varies.
 
-    Memory is what the fit takes beyond the data, in MiB.
+    Memory is the peak of the fit beyond the data, in MiB.
     """
 
     against: str
@@ -55,7 +43,7 @@ class Growth:
 
     @property
     def key(self) -> tuple[str, int, int, str, int]:
-        """What was measured."""
+        """The task that the row belongs to."""
         return self.against, self.rows, self.n, self.dtype, self.repeat
 
 
@@ -65,57 +53,38 @@ def make_rows(n_rows: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
 
 
-def fit_once(X: np.ndarray, y: np.ndarray, n: int) -> dict:
+def fit_once(X: np.ndarray, y: np.ndarray, n: int) -> dict[str, Any]:
     """Fit after a warm-up; return columns of `Growth`."""
-    settings = {"gamma": GAMMA, "alpha": RHO, "selection": "uniform", "random_state": SEED}
-    NystroemClassifier(50, **settings).fit(X[:500], y[:500])
-    before = resident_mb()
-    with measure() as fitted:
-        model = NystroemClassifier(n, **settings).fit(X, y)
-    peak = fitted.peak_rss_mb
+    settings = {"alpha": RHO, "selection": "uniform", "random_state": SEED}
+
+    def fit(size: int, n_rows: int) -> NystroemClassifier:
+        model = NystroemClassifier(size, gamma=1 / FEATURES, **settings)
+        return model.fit(X[:n_rows], y[:n_rows])
+
+    fit(50, 500)
+    fitted = measure(fit, n, len(X))
     return {
         "fit_seconds": fitted.seconds,
-        "peak_mb": None if peak is None else max(peak - before, 0.0),
-        "solver": getattr(model, "solver_", ""),
+        "peak_mb": fitted.added_mb,
+        "solver": fitted.result.solver_,
     }
 
 
-def run(options: argparse.Namespace) -> None:
-    """Measure everything that is not in the file yet."""
-    all_rows, sizes = (ROWS[:3], SIZES[:3]) if options.quick else (ROWS, SIZES)
-    series = [("N", rows, LANDMARKS) for rows in all_rows]
+def run(options: BenchOptions) -> None:
+    """Measure the fits that are not in the file yet; three sizes in a smoke run."""
+    options.expect("repeats")
+    rows, sizes = (ROWS[:3], SIZES[:3]) if options.smoke else (ROWS, SIZES)
+    series = [("N", n_rows, LANDMARKS) for n_rows in rows]
     series += [("n", ROWS_FOR_SIZES, n) for n in sizes]
-    found = csv_rows.begin(options.out, Growth, environment(), options.fresh)
-    done = {row.key for row in found}
-    data = {dtype: make_rows(max(all_rows), dtype) for dtype in DTYPES}
-    for repeat in range(options.repeats):
-        for against, rows, n in series:
-            for dtype in DTYPES:
-                if (against, rows, n, dtype, repeat) in done:
-                    continue
-                X, y = (array[:rows] for array in data[dtype])
-                columns = run_in_child(fit_once, X, y, n)
-                row = Growth(against, rows, n, dtype, repeat, threads=n_threads(), **columns)
-                csv_rows.append(options.out, row)
-                print(
-                    f"{repeat + 1}. N={rows:<8d}n={n:<5d}{dtype} fit {row.fit_seconds:8.3f} s"
-                    f"  {row.solver}",
-                    flush=True,
-                )
+    repeats = options.integer("repeats", 1 if options.smoke else 3)
+    tasks = [
+        (*cell, dtype, repeat) for repeat in range(repeats) for cell in series for dtype in DTYPES
+    ]
+    data = {dtype: make_rows(max(rows), dtype) for dtype in DTYPES}
 
+    def fit(against: str, n_rows: int, n: int, dtype: str, repeat: int) -> Growth:
+        X, y = (array[:n_rows] for array in data[dtype])
+        columns = run_in_child(fit_once, X, y, n)
+        return Growth(against, n_rows, n, dtype, repeat, threads=n_threads(), **columns)
 
-def main() -> None:
-    restart_with_fixed_threads()
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="the three smallest of each series")
-    parser.add_argument("--out", type=Path, default=RESULTS / "growth.csv")
-    parser.add_argument("--fresh", action="store_true", help="measure again what is there")
-    try:
-        run(parser.parse_args())
-    except KeyboardInterrupt:
-        sys.exit("\nStopped. The same command goes on from here.")
-
-
-if __name__ == "__main__":
-    main()
+    measure_missing(options.path("growth.csv"), Growth, tasks, fit, fresh=options.fresh)

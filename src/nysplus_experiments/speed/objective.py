@@ -1,4 +1,4 @@
-"""Value of the training problem at a fitted expansion, in float64 and in blocks.
+"""The training objective at a fitted expansion, in float64 and in blocks.
 
     J(A, b) = ‖K(X, Z) A + b − Y‖² + ρ tr(Aᵀ K(Z, Z) A)
 
@@ -8,7 +8,8 @@ with targets ±1, one column a class, or one column for two classes.
 from __future__ import annotations
 
 import numpy as np
-from peers import Expansion
+
+from nysplus_experiments.speed.peers import Expansion
 
 _BLOCK_ROWS = 4096
 
@@ -16,7 +17,7 @@ _BLOCK_ROWS = 4096
 def training_objective(
     X: np.ndarray, codes: np.ndarray, expansion: Expansion, gamma: float, rho: float
 ) -> float:
-    """Return J.
+    """Return J(A, b).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The systems that are compared: how each is made, what a user has to store, how it was solved.
+"""The systems that are compared: how each is constructed, and how many bytes its model takes.
 
-All get the same rows, kernel width, ridge, seed and number of threads. Anything else is each
-library's default. Libraries are imported where they are used, in the child that measures them.
+All get the same rows, kernel width, ridge, seed and number of threads. All other parameters have
+their defaults. Libraries are imported in the process that measures them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from child_process import n_threads
+
+from nysplus_experiments.harness.measurement import n_threads
 
 RHO = 1e-5  # the paper's ridge
 SVC_C = 10.0
@@ -34,21 +35,21 @@ class System:
     Attributes
     ----------
     name, title : str
-        The value in the CSV files, and the words for it on the page.
+        The name in the CSV files and on the page.
     dtype : str
         Type of the rows that the system is given.
     make : callable
-        ``make(n, gamma)`` returns an unfitted estimator; ``n`` is None where there is no size.
+        ``make(n, gamma)`` returns an unfitted estimator; ``n`` is None for systems without size.
     stored_bytes : callable
-        What a user has to keep of a fitted estimator, in bytes.
+        Bytes of a fitted estimator that are needed for predictions.
     sized : bool
         Whether there is a number of landmarks or random features to choose.
     trees : bool
         Whether it is gradient boosting, whose many short parallel loops wait often.
-    requires : str
-        The module that must be installed, and ``package`` what to install for it.
+    requires, package : str
+        The module that must be installed, and the package that contains it.
     expansion : callable, optional
-        Z, A, b of a fitted estimator, for systems that solve the same problem as ours.
+        Z, A, b of a fitted estimator, for systems that solve the same problem as nysplus.
     """
 
     name: str
@@ -64,7 +65,7 @@ class System:
 
     @property
     def installed(self) -> bool:
-        """Whether the library is there."""
+        """Whether the library is installed."""
         return not self.requires or importlib.util.find_spec(self.requires) is not None
 
 
@@ -144,7 +145,7 @@ def _xgboost(n: int | None, gamma: float) -> Any:
     return XGBClassifier(n_jobs=n_threads(), random_state=SEED)
 
 
-# -- what a user has to store --------------------------------------------------------------------
+# -- bytes of a model ----------------------------------------------------------------------------
 
 
 def _array_bytes(*names: str) -> Callable[[Any], int]:
@@ -179,10 +180,11 @@ def _xgboost_bytes(model: Any) -> int:
     return len(model.get_booster().save_raw("ubj"))
 
 
-# -- the table -----------------------------------------------------------------------------------
+# -- all systems ---------------------------------------------------------------------------------
 
 FLOOR = "blas-floor"
 
+_NYSTROEM = "scikit-learn Nystroem + ridge"
 SYSTEMS = (
     *(
         System("nysplus", "nysplus", dtype, _nysplus, _nysplus_bytes, expansion=_nysplus_expansion)
@@ -190,56 +192,19 @@ SYSTEMS = (
     ),
     System("nysplus-defaults", "nysplus, defaults", "float32", _nysplus_defaults, _nysplus_bytes),
     *(
-        System(
-            "sklearn-nystroem",
-            "scikit-learn Nystroem + ridge",
-            dtype,
-            _sklearn_nystroem,
-            _nystroem_bytes,
-            expansion=_sklearn_nystroem_expansion,
-        )
+        System("sklearn-nystroem", _NYSTROEM, dtype, _sklearn_nystroem, _nystroem_bytes,
+               expansion=_sklearn_nystroem_expansion)
         for dtype in ("float32", "float64")
     ),
-    System(
-        "sklearn-rbfsampler",
-        "scikit-learn RBFSampler + ridge",
-        "float64",
-        _sklearn_fourier,
-        _fourier_bytes,
-    ),
+    System("sklearn-rbfsampler", "scikit-learn RBFSampler + ridge", "float64", _sklearn_fourier,
+           _fourier_bytes),
     System("sklearn-svc", "scikit-learn SVC", "float64", _sklearn_svc, _svc_bytes, sized=False),
-    System(
-        "intelex-svc",
-        "scikit-learn-intelex SVC",
-        "float64",
-        _intelex_svc,
-        _svc_bytes,
-        sized=False,
-        requires="sklearnex",
-        package="scikit-learn-intelex",
-    ),
-    System(
-        "lightgbm",
-        "LightGBM",
-        "float32",
-        _lightgbm,
-        _lightgbm_bytes,
-        sized=False,
-        trees=True,
-        requires="lightgbm",
-        package="lightgbm",
-    ),
-    System(
-        "xgboost",
-        "XGBoost",
-        "float32",
-        _xgboost,
-        _xgboost_bytes,
-        sized=False,
-        trees=True,
-        requires="xgboost",
-        package="xgboost-cpu",
-    ),
-)
+    System("intelex-svc", "scikit-learn-intelex SVC", "float64", _intelex_svc, _svc_bytes,
+           sized=False, requires="sklearnex", package="scikit-learn-intelex"),
+    System("lightgbm", "LightGBM", "float32", _lightgbm, _lightgbm_bytes, sized=False, trees=True,
+           requires="lightgbm", package="lightgbm"),
+    System("xgboost", "XGBoost", "float32", _xgboost, _xgboost_bytes, sized=False, trees=True,
+           requires="xgboost", package="xgboost-cpu"),
+)  # fmt: skip
 
-TITLES = {system.name: system.title for system in SYSTEMS} | {FLOOR: "BLAS floor"}
+TITLES = {system.name: system.title for system in SYSTEMS}

@@ -1,22 +1,21 @@
-"""Compare our accuracies with those of an independent implementation of the paper.
+"""Compare accuracies with those of an independent implementation of the paper.
 
 The expected figures were measured with other code at the paper's γ and ρ = 1e-5. A figure is
 "within" when it differs by no more than twice the two standard deviations together plus rounding.
-Models of up to 20 landmarks vary widely from draw to draw, so they get at least 30 trials. Needs
-the datasets (NYSPLUS_DATA names their folder).
-
-    python benchmarks/reference_figures.py [--trials 5]
+Models of up to 20 landmarks vary widely from draw to draw, so they get at least 30 trials.
+``trials`` can be set.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from dataclasses import dataclass
 
 from nysplus import NystroemClassifier
-from nysplus.experiments.datasets import load
 from nysplus.landmarks import NegativeMargin
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.datasets import load
+from nysplus_experiments.speed.peers import RHO
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ FIGURES = [
 
 
 def accuracies(figure: Expected, trials: int) -> list[float]:
-    """Return the test accuracy in % of each trial."""
+    """Return the test accuracy in percent of each trial."""
     split = load(figure.data)
     selection = NegativeMargin(figure.n_initial) if figure.selection == M else figure.selection
     return [
@@ -81,7 +80,7 @@ def accuracies(figure: Expected, trials: int) -> list[float]:
             figure.n,
             selection=selection,
             gamma=figure.gamma or split.gamma,
-            alpha=1e-5,
+            alpha=RHO,
             random_state=trial,
         )
         .fit(split.X_train, split.y_train)
@@ -90,13 +89,16 @@ def accuracies(figure: Expected, trials: int) -> list[float]:
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--trials", type=int, default=5)
-    trials = max(2, parser.parse_args().trials)
+def run(options: BenchOptions) -> None:
+    """Print a line per figure, and how many are within."""
+    options.expect("trials")
+    trials = max(2, options.integer("trials", 2 if options.smoke else 5))
+    known = list(dict.fromkeys(figure.data for figure in FIGURES))
+    names = options.choose_datasets(known)
+    figures = [figure for figure in FIGURES if figure.data in names][: 1 if options.smoke else None]
     within = 0
     print("data     n     n_0   γ      selection         expected      here            trials")
-    for figure in FIGURES:
+    for figure in figures:
         got = accuracies(figure, max(trials, 30) if figure.n <= 20 else trials)
         mean, deviation = statistics.mean(got), statistics.stdev(got)
         slack = 2 * (figure.deviation + deviation) + 0.1
@@ -109,8 +111,4 @@ def main() -> None:
             f"{'within' if inside else 'OUTSIDE'}",
             flush=True,
         )
-    print(f"{within} of {len(FIGURES)} within")
-
-
-if __name__ == "__main__":
-    main()
+    print(f"{within} of {len(figures)} within")

@@ -1,15 +1,14 @@
-"""What `speed` measures, in which order and how often."""
+"""The order of the measurements against other libraries, and how often each is repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from measurement import Cell, Measurement
-from peers import FLOOR, System
+from nysplus_experiments.speed.peers import FLOOR, System
+from nysplus_experiments.speed.rows import Cell, Measurement
 
-# Default sizes. At 2000, two tables with many rows would add minutes to the run and no insight;
-# --sizes measures them.
+# Default sizes. At 2000, two tables with many rows would add minutes to the run and no insight.
 DATASETS = {
     "letter": (250, 1000, 2000),
     "usps": (250, 1000, 2000),
@@ -18,7 +17,7 @@ DATASETS = {
     "mnist": (250, 1000, 2000),
     "covtype": (250, 1000, 2000),
 }
-# How often a fit of up to so many seconds is measured. Long ones vary little, and cost much.
+# Pairs (s, repeats): how often a fit of up to s seconds is measured. Long fits vary little.
 REPEATS_BY_SECONDS = ((2.0, 5), (8.0, 3), (20.0, 2), (float("inf"), 1))
 # Large models, and systems whose time is not compared product by product, need no narrow spread.
 LARGE, REPEATS_LARGE = 2000, 3
@@ -36,14 +35,23 @@ class Task:
 
     @property
     def cell(self) -> Cell:
-        """What is measured, whatever the repeat."""
+        """Everything that identifies the measurement but the repeat."""
         return self.dataset, self.system.name if self.system else FLOOR, self.dtype, self.n
 
 
 def plan(
-    datasets: list[str], sizes: list[int] | None, repeats: int, systems: list[System]
+    datasets: Sequence[str], sizes: Sequence[int], repeats: int, systems: Sequence[System]
 ) -> Iterator[Task]:
-    """Yield all measurements. Systems that do the same work are neighbours in time."""
+    """Yield all measurements. Systems that do the same work are neighbours in time.
+
+    Parameters
+    ----------
+    datasets : sequence of str
+    sizes : sequence of int
+        Empty for those of `DATASETS`.
+    repeats : int
+    systems : sequence of System
+    """
     for repeat in range(repeats):
         # Neither side always comes right after the same, perhaps hot, neighbour.
         ordered = systems[:: -1 if repeat % 2 else 1]
@@ -60,7 +68,7 @@ def plan(
 
 
 def wanted_repeats(row: Measurement) -> int:
-    """Return how often a cell is to be measured, judging by one measurement of it."""
+    """Return how often a cell is to be measured, given one measurement of it."""
     if row.status != "ok" or row.fit_seconds is None:
         return 1
     seconds = row.fit_seconds

@@ -1,22 +1,18 @@
-"""Is every way to the solution the right one? Compare all of them with dense float64 on 200 draws.
+"""Compare every solver with dense float64 solutions of random problems.
 
 Problems of all sizes, kernels, widths, ridges and precisions (`random_problem` of
-tests/reference.py). Each is fitted as a user would, and then once more by every shortcut that its
+tests/reference.py). Each is fitted as a user would, and then once more by every solver that its
 own rule allows, whatever the cost model says: on small data that would always be `Direct`. A fit
-is right if its objective is not above the dense one by more than 1e-6 of it, and if its scores
-agree where they are well determined; a shortcut may also give up, after which the next way is
-taken. Writes benchmarks/results/sweep.csv.
-
-    python benchmarks/sweep.py [--problems 200]
+is correct if its objective is not above the dense one by more than 1e-6 of it, and if its scores
+agree where they are well determined; a solver may also give up, and the next one follows.
+``problems`` (how many) and ``first`` (seed of the first one) can be set.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import sys
-from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -27,17 +23,37 @@ from nysplus._feature_map import StandardMap
 from nysplus._solvers import Direct, GramFirst, Iterative, _ways
 from nysplus._targets import ClassTargets, ValueTargets
 from nysplus._tasks import Task
+from nysplus_experiments.harness import records
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.speed.reference import load_reference
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-import reference
-
-RESULTS = Path(__file__).with_name("results") / "sweep.csv"
-COLUMNS = ["problem", "kernel", "gamma", "alpha", "rows", "n", "dtype", "solver", "gap", "status"]
 TOLERANCE = 1e-6
 DOUBT = ", dense solution uncertain"
 
 
-def fit(problem):
+@dataclass(frozen=True)
+class Sweep:
+    """One row of ``sweep.csv``: a fit, and how far its objective is above the dense one."""
+
+    problem: int
+    kernel: str
+    gamma: float
+    alpha: float
+    rows: int
+    n: int
+    dtype: str
+    solver: str
+    gap: float
+    status: str
+
+    @property
+    def key(self) -> tuple[int]:
+        """The seed of the problem, which is fitted by all solvers."""
+        return (self.problem,)
+
+
+def fit(problem: Any) -> Any:
     """Fit as a user would."""
     estimator = NystroemClassifier if problem.discrete else NystroemRegressor
     return estimator(
@@ -50,11 +66,11 @@ def fit(problem):
     ).fit(problem.X, problem.y)
 
 
-def task_of(problem, model):
-    """Return what the model's solver was given, with the same landmarks."""
+def task_of(problem: Any, model: Any) -> Task:
+    """Return the task that the model's solver was given, with the same landmarks."""
     if problem.discrete:
         codes = np.searchsorted(model.classes_, problem.y)
-        targets = ClassTargets(codes, len(model.classes_))
+        targets: Any = ClassTargets(codes, len(model.classes_))
     else:
         targets = ValueTargets(problem.y)
     rng = np.random.RandomState(problem.seed)
@@ -62,8 +78,8 @@ def task_of(problem, model):
     return Task(Blocks(problem.X, targets), feature_map, (problem.alpha,), rng, "sweep")
 
 
-def allowed_shortcuts(task):
-    """Return every shortcut that its own rule allows, as if none of them cost anything."""
+def allowed_shortcuts(task: Task) -> list[Any]:
+    """Return every solver that its own rule allows, as if none of them cost anything."""
     with (
         patch.object(Direct, "cost", lambda way, *_: 0.0 if way.dtype is np.float32 else 1.0),
         patch.object(GramFirst, "cost", lambda *_: 0.0),
@@ -75,25 +91,25 @@ def allowed_shortcuts(task):
     return shortcuts
 
 
-def judge(dense, A, b, scores=None):
-    """Return the gap of a solution and whether that is right."""
+def judge(dense: Any, A: np.ndarray, b: np.ndarray, scores: Any = None) -> tuple[float, bool]:
+    """Return the gap of a solution and whether the solution is correct."""
     gap = dense.gap(A, b)
-    # No more can be asked for than the digits of the dense solution itself.
+    # No solution can be more exact than the dense solution itself.
     slack = TOLERANCE + dense.error
     if A.dtype == np.float32:
         # Storing the model in float32 moves scores by 1e-4 of the targets' spread at most, which
-        # shows where rows are interpolated and the objective is next to nothing.
+        # shows where rows are interpolated and the objective is close to zero.
         slack += 1e-8 * ((dense.Y - dense.Y.mean(axis=0)) ** 2).sum() / dense.objective
     right = gap <= slack and (gap >= -slack or not dense.full_rank)
     if scores is not None and dense.well_posed:
-        # What the objective allows, and what storing the model in float32 does.
+        # The objective allows the first term, float32 storage the second.
         bound = np.sqrt(TOLERANCE * dense.objective) + 2e-4 * dense.Y.std()
         right = right and np.sqrt(((scores - dense.scores) ** 2).mean()) <= bound
-    return gap, right
+    return float(gap), bool(right)
 
 
-def sweep(problem):
-    """Yield (solver, gap, status) of the fit and of each forced shortcut."""
+def fits(problem: Any) -> Iterator[tuple[str, float, str]]:
+    """Yield solver, gap and status of the fit and of each forced solver."""
     model = fit(problem)
     task = task_of(problem, model)
     dense = problem.dense(model.landmarks_)
@@ -107,7 +123,7 @@ def sweep(problem):
         status = "fitted, float32 refused"
     else:
         status = "fitted"
-    # Rounding then decides what the landmarks span, in the dense solution as in any other.
+    # Rounding then decides the span of the landmarks, in the dense solution as in any other.
     doubt = DOUBT if dense.error > TOLERANCE / 10 else ""
     yield model.solver_, gap, status + doubt
     for way in allowed_shortcuts(task):
@@ -115,53 +131,34 @@ def sweep(problem):
         if found is None:
             yield way.name, float("nan"), "forced, gave up"
         else:
-            W, b = found[1].W, found[1].b
-            gap, right = judge(dense, task.feature_map.collapse(W), b)
+            gap, right = judge(dense, task.feature_map.collapse(found[1].W), found[1].b)
             yield way.name, gap, ("forced" if right else "forced, wrong") + doubt
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--problems", type=int, default=200)
-    parser.add_argument("--first", type=int, default=0, help="seed of the first problem")
-    args = parser.parse_args()
-    rows = []
-    for seed in range(args.first, args.first + args.problems):
-        problem = reference.random_problem(seed)
-        for solver, gap, status in sweep(problem):
-            rows.append(
-                {
-                    "problem": seed,
-                    "kernel": problem.kernel,
-                    "gamma": f"{problem.gamma:.3g}",
-                    "alpha": f"{problem.alpha:.3g}",
-                    "rows": len(problem.X),
-                    "n": problem.n,
-                    "dtype": problem.X.dtype.name,
-                    "solver": solver,
-                    "gap": f"{gap:.3g}",
-                    "status": status,
-                }
-            )
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    for (solver, status), count in sorted(
-        Counter((r["solver"], r["status"]) for r in rows).items()
-    ):
-        print(f"{solver:18s} {status:40s} {count:5d}")
-    fallbacks = [r for r in rows if "gave up" in r["status"] or "refused" in r["status"]]
-    print(f"{len(fallbacks)} times a shortcut was refused or gave up")
-    sure = [r for r in rows if r["gap"] != "nan" and DOUBT not in r["status"]]
-    worst = max(sure, key=lambda r: float(r["gap"]))
-    print(f"largest gap {worst['gap']}: problem {worst['problem']}, {worst['solver']}")
-    wrong = [r for r in rows if "wrong" in r["status"]]
-    for row in wrong:
-        print("WRONG", row)
-    sys.exit(bool(wrong))
+def measure(seed: int) -> list[Sweep]:
+    """Return the fits of one problem."""
+    problem = load_reference().random_problem(seed)
+    gamma, alpha = _rounded(problem.gamma), _rounded(problem.alpha)
+    known = (problem.kernel, gamma, alpha, len(problem.X), problem.n, problem.X.dtype.name)
+    return [
+        Sweep(seed, *known, solver, _rounded(gap), status) for solver, gap, status in fits(problem)
+    ]
 
 
-if __name__ == "__main__":
-    main()
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def run(options: BenchOptions) -> None:
+    """Fit the problems that are not in the file yet; raise if a solution is wrong."""
+    options.expect("problems", "first")
+    first = options.integer("first", 0)
+    count = options.integer("problems", 3 if options.smoke else 200)
+    path = options.path("sweep.csv")
+    tasks = [(seed,) for seed in range(first, first + count)]
+    measure_missing(path, Sweep, tasks, measure, fresh=options.fresh)
+    rows = records.frame(path, Sweep)
+    print(rows.groupby(["solver", "status"]).size().to_string())
+    wrong = rows[rows.status.str.contains("wrong")]
+    if len(wrong):
+        raise SystemExit(f"Wrong solutions:\n{wrong.to_string()}")

@@ -1,38 +1,35 @@
-"""The row of ``speed.csv``, which `speed` writes and `benchmark_page` reads."""
+"""The row of ``speed.csv``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parent / "results"
-
+#: Dataset, system, type of the rows, number of landmarks or random features.
 Cell = tuple[str, str, str, int | None]
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One row of ``speed.csv``.
+    """One fit of one system, and its predictions.
 
     Attributes
     ----------
     dataset, system, dtype, n, repeat
-        What was measured: ``dtype`` is the type of the rows, ``n`` counts landmarks or random
-        features.
+        ``dtype`` is the type of the rows, ``n`` counts landmarks or random features.
     status : "ok", "time limit" or "error"
     note : str
         The error, or the first warning.
     accuracy : float
-        Test rows classified right, in percent.
+        Test rows classified correctly, in percent.
     model_bytes : int
-        What a user has to store to predict.
+        Bytes to store for predictions.
     peak_mb, predict_peak_mb : float
-        Largest resident memory during fit and predict beyond what was resident before the fit
+        Peak memory during fit and predict beyond the resident memory before the fit
         (interpreter, libraries, data), in MiB.
     objective : float
-        Value of the training problem at the fitted model, where it is the same problem.
+        Training objective at the fitted model, for systems that solve the same problem.
     solver : str
-        nysplus' own word for the way it solved the problem.
+        ``solver_`` of a nysplus model.
     """
 
     dataset: str
@@ -59,5 +56,5 @@ class Measurement:
 
     @property
     def cell(self) -> Cell:
-        """What the row is about, whatever the repeat."""
+        """Everything that identifies the measurement but the repeat."""
         return self.dataset, self.system, self.dtype, self.n
