@@ -1,12 +1,14 @@
-"""The command ``nysplus``: reproduce the paper, draw its figures, manage its datasets."""
+"""The command ``nysplus``: reproduce the paper, measure, draw figures, manage datasets."""
 
 from __future__ import annotations
 
 import importlib.util
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -18,27 +20,28 @@ try:
 except ModuleNotFoundError as error:  # pragma: no cover - both are there in the tests
     raise SystemExit(
         f"The command nysplus needs {error.name}, which is not installed: "
-        'pip install "nysplus[cli,plot]"'
+        'pip install "nysplus[cli,experiments,plot]"'
     ) from error
 
 from nysplus_experiments.harness import datasets
-from nysplus_experiments.paper.results import Key, Result, ResultsError, read_results
-from nysplus_experiments.paper.runner import (
+from nysplus_experiments.harness.bench import RESULTS, BenchError, BenchOptions, BenchStep
+from nysplus_experiments.harness.datasets import DatasetError, DatasetNotFound
+from nysplus_experiments.harness.measurement import restart_with_fixed_threads
+from nysplus_experiments.harness.pages import PageError, fill
+from nysplus_experiments.harness.records import ResultsError
+from nysplus_experiments.pages import PAGES, page
+from nysplus_experiments.paper.experiment import (
     PROFILES,
-    RESULTS_FILE,
     Experiment,
     ExperimentError,
-    Plan,
-    Step,
     load_experiment,
     load_profile,
-    plan,
-    read_notes,
-    run,
 )
+from nysplus_experiments.paper.results import Key, Result, read_results
+from nysplus_experiments.paper.runner import RESULTS_FILE, Plan, Step, plan, read_notes, run
 
 app = typer.Typer(
-    help="Nyström kernel machines: reproduce the paper's figures on real data.",
+    help="Nyström kernel machines: reproduce the paper's figures, and measure on real data.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -93,7 +96,8 @@ def reproduce(
         return
     if not todo.tasks:
         raise _fail("Nothing can be run here. The lines above say what is missing.")
-    _require_plots()
+    _require("matplotlib", "plot")
+    _require("jinja2", "experiments")
     folder = out or Path("nysplus-results") / label
     results = _run(experiment, todo, folder)
     drawn = _draw(results, folder, figures)
@@ -127,10 +131,10 @@ def _names(names: str | None) -> list[str] | None:
     return parts
 
 
-def _require_plots() -> None:
+def _require(library: str, extra: str) -> None:
     """Fail before hours of fitting, not after them."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise _fail('Figures need matplotlib, which is not installed: pip install "nysplus[plot]"')
+    if importlib.util.find_spec(library) is None:
+        raise _fail(f'{library} is not installed: pip install "nysplus[{extra}]"')
 
 
 def _print_plan(todo: Plan, label: str) -> None:
@@ -242,14 +246,101 @@ def figures(
     folder: Folder, only: Annotated[str | None, typer.Option(help="e.g. 2,3")] = None
 ) -> None:
     """Draw the paper's figures from a folder of results, without fitting."""
-    _require_plots()
+    _require("matplotlib", "plot")
     _draw(_read(folder), folder, _figures(only))
 
 
 @app.command()
 def report(folder: Folder) -> None:
     """Write the HTML page from a folder of results and figures, without fitting."""
+    _require("jinja2", "experiments")
     _write(_read(folder), sorted(folder.glob("figure[1-5].png")), folder)
+
+
+# -- benchmarks ----------------------------------------------------------------------------------
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(help=f"{', '.join(PAGES[1:])}; or pages.")],
+    steps: Annotated[list[str] | None, typer.Argument(help="Steps; all by default.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is there.")] = False,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="Measure a little, into build/results.")
+    ] = False,
+    names: Annotated[str | None, typer.Option("--datasets", help="e.g. usps,letter")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Folder with one sub-folder an experiment.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE, an option of the step.")
+    ] = None,
+) -> None:
+    """Measure what is missing in results/NAME, or fill the pages of docs/results.
+
+    The same command continues a run that was stopped. `nysplus bench pages [NAME]...` writes the
+    tables and figures of pages from the results.
+    """
+    folder = results or (Path("build/results") if smoke else RESULTS)
+    if name == "pages":
+        _fill_pages(steps or list(PAGES), folder)
+        return
+    if name not in PAGES[1:]:
+        raise _fail(f"Unknown benchmark {name!r}. Known: {', '.join(PAGES[1:])}, pages.")
+    known = import_module(f"nysplus_experiments.{name}").STEPS
+    chosen = steps or list(known)
+    for step in chosen:
+        if step not in known:
+            raise _fail(f"{name} has no step {step!r}. Known steps: {', '.join(known)}.")
+    sets = tuple(names.split(",")) if names else None
+    options = BenchOptions(name, folder, fresh, smoke, sets, _settings(settings or []))
+    if len(chosen) > 1:
+        _run_each(chosen, options)
+    else:
+        restart_with_fixed_threads()
+        _run_step(known[chosen[0]], options)
+
+
+def _run_step(step: BenchStep, options: BenchOptions) -> None:
+    try:
+        step(options)
+    except (BenchError, DatasetError, DatasetNotFound, ResultsError) as error:
+        raise _fail(str(error)) from error
+    except KeyboardInterrupt:
+        typer.echo("Stopped. The same command continues.", err=True)
+        raise typer.Exit(130) from None
+
+
+def _run_each(steps: list[str], options: BenchOptions) -> None:
+    """Run steps in processes of their own: threads of one must not disturb the next."""
+    if options.extra:
+        raise _fail("--set is an option of one step. Name the step.")
+    flags = ["--results", str(options.results)]
+    flags += ["--fresh"] * options.fresh + ["--smoke"] * options.smoke
+    flags += ["--datasets", ",".join(options.datasets)] if options.datasets else []
+    for step in steps:
+        typer.echo(f"{options.name} {step}")
+        command = [sys.executable, "-m", "nysplus_experiments.cli", "bench", options.name, step]
+        code = subprocess.run([*command, *flags], check=False).returncode
+        if code:
+            raise typer.Exit(code)
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise _fail(f"--set {pair} is not KEY=VALUE.")
+    return dict(pair.split("=", 1) for pair in pairs)  # type: ignore[misc]
+
+
+def _fill_pages(names: list[str], results: Path) -> None:
+    for name in names:
+        if name not in PAGES:
+            raise _fail(f"There is no page {name!r}. Known pages: {', '.join(PAGES)}.")
+        try:
+            typer.echo(fill(page(name), results))
+        except (PageError, ResultsError) as error:
+            raise _fail(str(error)) from error
 
 
 # -- datasets ------------------------------------------------------------------------------------
@@ -280,7 +371,7 @@ def prepare(
     try:
         for path in datasets.prepare(folder, out):
             typer.echo(path)
-    except (datasets.DatasetError, datasets.DatasetNotFound) as error:
+    except (DatasetError, DatasetNotFound) as error:
         raise _fail(str(error)) from error
 
 
@@ -301,7 +392,7 @@ def fetch(
                         bar, completed=done, total=total
                     ),
                 )
-            except (datasets.DatasetError, datasets.DatasetNotFound) as error:
+            except (DatasetError, DatasetNotFound) as error:
                 raise _fail(str(error)) from error
         typer.echo(path)
 

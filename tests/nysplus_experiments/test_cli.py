@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+import types
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,10 +18,13 @@ pytest.importorskip("matplotlib")
 from typer.testing import CliRunner
 
 import nysplus
-from nysplus import cli
-from nysplus.experiments.methods import METHODS
-from nysplus.experiments.results import COLUMNS, read_results
-from nysplus.experiments.runner import parse_experiment, run
+from nysplus_experiments import cli
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.datasets import DatasetNotFound
+from nysplus_experiments.paper.experiment import parse_experiment
+from nysplus_experiments.paper.methods import METHODS
+from nysplus_experiments.paper.results import Result, read_results
+from nysplus_experiments.paper.runner import run
 
 EXPERIMENT = """
 trials = 2
@@ -53,7 +58,7 @@ def invoke(*arguments: object) -> tuple[int, str]:
 def start_command(*arguments: object) -> subprocess.Popen[str]:
     source = str(Path(nysplus.__file__).parent.parent)
     return subprocess.Popen(
-        [sys.executable, "-m", "nysplus.cli", *map(str, arguments)],
+        [sys.executable, "-m", "nysplus_experiments.cli", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": source},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -155,7 +160,10 @@ def test_a_dry_run_says_what_and_how_long(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--profile", "big"], "Unknown profile 'big'. Known profiles: smoke, standard, paper."),
+        (
+            ["--profile", "big"],
+            "Unknown profile 'big'. Known profiles: smoke, standard",
+        ),
         (["--only", "6"], "--only 6 is not a figure. Give some of 1, 2, 3, 4, 5"),
         (["--datasets", "digits,usp"], "Unknown dataset 'usp'. Known names: usps, har"),
         (["--datasets", "usps"], "Nothing is left to run: the experiment has the figures"),
@@ -201,7 +209,7 @@ def test_missing_matplotlib_is_told_before_fitting(
 
 
 def test_missing_typer_names_the_extra(tmp_path: Path) -> None:
-    program = "import sys; sys.modules['typer'] = None; import nysplus.cli"
+    program = "import sys; sys.modules['typer'] = None; import nysplus_experiments.cli"
     source = str(Path(nysplus.__file__).parent.parent)
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -211,7 +219,7 @@ def test_missing_typer_names_the_extra(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr.strip().endswith('pip install "nysplus[cli,plot]"')
+    assert done.stderr.strip().endswith('pip install "nysplus[cli,experiments,plot]"')
     assert "Traceback" not in done.stderr
 
 
@@ -223,7 +231,7 @@ def test_figures_and_report_need_no_fitting(
 ) -> None:
     text = EXPERIMENT.replace("[20, 50, 150]", "[20, 50]")
     run(parse_experiment(text), tmp_path)
-    monkeypatch.setattr("nysplus.experiments.runner.fit_method", None)
+    monkeypatch.setattr("nysplus_experiments.paper.runner.fit_method", None)
     code, output = invoke("figures", tmp_path, "--only", "2")
     assert code == 0
     assert output.split() == [str(tmp_path / "figure2.png")]
@@ -274,7 +282,76 @@ def test_an_unknown_dataset_is_not_fetched() -> None:
 
 
 def test_columns_are_documented() -> None:
-    from nysplus.experiments.results import Result
+    for field in fields(Result):
+        assert field.name in (Result.__doc__ or "")
 
-    for column in COLUMNS:
-        assert column in (Result.__doc__ or "")
+
+# -- benchmarks ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def benchmark(monkeypatch: pytest.MonkeyPatch) -> list[BenchOptions]:
+    """A benchmark whose steps do nothing but keep their options, under the name of "speed"."""
+    seen: list[BenchOptions] = []
+
+    def refuse(options: BenchOptions) -> None:
+        options.expect("sizes")
+        raise DatasetNotFound("usps is not here")
+
+    module = types.ModuleType("nysplus_experiments.speed")
+    module.STEPS = {"speed": seen.append, "growth": refuse}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "nysplus_experiments.speed", module)
+    monkeypatch.setattr(cli, "restart_with_fixed_threads", lambda: None)
+    return seen
+
+
+def test_a_step_gets_its_options(benchmark: list[BenchOptions], tmp_path: Path) -> None:
+    options = ("--fresh", "--datasets", "usps,letter", "--set", "sizes=10,20", "--set", "a=b=c")
+    code, output = invoke("bench", "speed", "speed", "--results", tmp_path, *options)
+    assert (code, output) == (0, "")
+    extra = {"sizes": "10,20", "a": "b=c"}
+    expected = BenchOptions("speed", tmp_path, True, False, ("usps", "letter"), extra)
+    assert benchmark == [expected]
+    invoke("bench", "speed", "speed", "--smoke")
+    assert benchmark[1].path("speed.csv") == Path("build/results/speed/speed.csv")
+
+
+def test_steps_run_in_processes_of_their_own(
+    benchmark: list[BenchOptions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    def record(command: list[str], check: bool) -> subprocess.CompletedProcess[str]:
+        commands.append(command[3:])
+        return subprocess.CompletedProcess(command, len(commands) - 1)
+
+    monkeypatch.setattr(subprocess, "run", record)
+    code, _ = invoke("bench", "speed", "--results", "r", "--datasets", "usps", "--fresh")
+    flags = ["--results", "r", "--fresh", "--datasets", "usps"]
+    assert commands == [
+        ["bench", "speed", "speed", *flags],
+        ["bench", "speed", "growth", *flags],
+    ]
+    assert code == 1, "the second step failed"
+    assert benchmark == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fast"], "Unknown benchmark 'fast'. Known: speed, scale"),
+        (["speed", "sped"], "speed has no step 'sped'. Known steps: speed, growth."),
+        (["speed", "--set", "a=b"], "--set is an option of one step"),
+        (["speed", "growth", "--set", "sizes"], "--set sizes is not KEY=VALUE"),
+        (["speed", "growth", "--set", "size=1"], "--set size=… is not an option of this step"),
+        (["speed", "growth"], "usps is not here"),
+        (["pages", "fast"], "There is no page 'fast'. Known pages: paper, speed"),
+    ],
+)
+def test_wrong_benchmarks_are_explained(
+    benchmark: list[BenchOptions], arguments: list[str], message: str
+) -> None:
+    code, output = invoke("bench", *arguments)
+    assert code == 2
+    assert output.startswith("Error: ")
+    assert message in output

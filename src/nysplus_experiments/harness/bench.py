@@ -98,7 +98,7 @@ class BenchOptions:
 
 
 #: A step of an experiment; ``STEPS`` of its package has all of them in the order of a full run.
-Step = Callable[[BenchOptions], None]
+BenchStep = Callable[[BenchOptions], None]
 
 
 def _checked(option: str, values: Sequence[str], choices: Sequence[str]) -> list[str]:

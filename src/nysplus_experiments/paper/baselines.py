@@ -1,4 +1,4 @@
-"""What landmarks are compared with: random Fourier features and the full kernel machines."""
+"""Fit the baselines: random Fourier features and the full kernel machines."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from nysplus._blocks import Block, row_slices
 from nysplus._expansion import KernelExpansion
 from nysplus._ridge import Moments, RidgePath
 from nysplus._targets import Float
-from nysplus.experiments._measure import measure
-from nysplus_experiments.paper.trial import ALPHA, Codes, Fitted, Trial, codes_of, on_landmarks
 from nysplus.kernels import RBF
+from nysplus_experiments.harness.measurement import Measure, measure
+from nysplus_experiments.paper.trial import ALPHA, Codes, Fitted, Trial, codes_of, on_landmarks
 
 # The paper does not state the C of its kernel SVM; 10 is a common choice for scaled features.
 SVM_C = 10.0
@@ -27,28 +27,29 @@ FULL_ROWS = 20_000
 
 
 def fit_fourier(trial: Trial, n: int, n_initial: int) -> Fitted:
-    """Ridge regression on random Fourier features, in one pass of blocks."""
-    X = trial.split.X_train
-    row_bytes = 8 * (X.shape[1] + 4 * n)
-    with measure() as step:
-        sampler = RBFSampler(
-            gamma=trial.split.gamma, n_components=n, random_state=trial.seed(n)
-        ).fit(X[:1])  # it looks at the number of columns only
-
-        def part(block: Block) -> Moments:
-            return Moments.of(sampler.transform(block.X), block.Y, block.weight)
-
-        zero = partial(Moments.zero, n, trial.blocks.n_outputs)
-        moments = trial.blocks.fold(part, zero, row_bytes, "ridge: moments")
-        solution = RidgePath(moments).solve(ALPHA)
-        W, b = solution.W, solution.b
+    """Fit ridge regression on random Fourier features, in one pass of blocks."""
+    row_bytes = 8 * (trial.split.X_train.shape[1] + 4 * n)
+    step = measure(_fourier_ridge, trial, n, row_bytes)
+    sampler, W, b = step.result
 
     def predict(rows: Any) -> Codes:
         slices = row_slices(len(rows), row_bytes)
         return np.concatenate([codes_of(sampler.transform(rows[s]) @ W + b) for s in slices])
 
-    arrays = (sampler.random_weights_, sampler.random_offset_, W, b)
-    return _plain(predict, step.seconds, arrays, 0, step.peak_rss_mb)
+    return _plain(predict, step, (sampler.random_weights_, sampler.random_offset_, W, b), 0)
+
+
+def _fourier_ridge(trial: Trial, n: int, row_bytes: int) -> tuple[RBFSampler, Float, Float]:
+    sampler = RBFSampler(gamma=trial.split.gamma, n_components=n, random_state=trial.seed(n))
+    sampler.fit(trial.split.X_train[:1])  # it looks at the number of columns only
+
+    def part(block: Block) -> Moments:
+        return Moments.of(sampler.transform(block.X), block.Y, block.weight)
+
+    zero = partial(Moments.zero, n, trial.blocks.n_outputs)
+    moments = trial.blocks.fold(part, zero, row_bytes, "ridge: moments")
+    solution = RidgePath(moments).solve(ALPHA)
+    return sampler, solution.W, solution.b
 
 
 def kernel_ridge(kernel: RBF, X: Float, Y: Float, alpha: float) -> KernelExpansion:
@@ -69,21 +70,21 @@ def kernel_ridge(kernel: RBF, X: Float, Y: Float, alpha: float) -> KernelExpansi
 
 
 def fit_kernel_ridge(trial: Trial, n: int, n_initial: int) -> Fitted:
+    """Fit full kernel ridge regression on the coded classes."""
     _check_rows(n)
-    with measure() as step:
-        Y = trial.targets.coded()
-        expansion = kernel_ridge(trial.kernel, trial.split.X_train, Y, ALPHA)
-    return on_landmarks(expansion, n * n, None, step.seconds, step.peak_rss_mb)
+    step = measure(
+        lambda: kernel_ridge(trial.kernel, trial.split.X_train, trial.targets.coded(), ALPHA)
+    )
+    return on_landmarks(step.result, n * n, None, step.seconds, step.peak_mb)
 
 
 def fit_kernel_svm(trial: Trial, n: int, n_initial: int) -> Fitted:
-    """Kernel SVM of scikit-learn, one-vs-one for several classes."""
+    """Fit scikit-learn's kernel SVM, one-vs-one for several classes."""
     _check_rows(n)
-    with measure() as step:
-        model = SVC(C=SVM_C, gamma=trial.split.gamma)
-        model.fit(trial.split.X_train, trial.targets.codes)
+    model = SVC(C=SVM_C, gamma=trial.split.gamma)
+    step = measure(model.fit, trial.split.X_train, trial.targets.codes)
     arrays = (model.support_vectors_, model.dual_coef_, model.intercept_)
-    return _plain(model.predict, step.seconds, arrays, None, step.peak_rss_mb)
+    return _plain(model.predict, step, arrays, None)
 
 
 def _check_rows(n: int) -> None:
@@ -96,18 +97,17 @@ def _check_rows(n: int) -> None:
 
 def _plain(
     predict: Callable[[Any], Codes],
-    seconds: float,
+    step: Measure[Any],
     arrays: tuple[npt.NDArray[Any], ...],
     evaluations: int | None,
-    peak_rss_mb: float | None,
 ) -> Fitted:
     """Return a model that is described by the arrays it stores."""
     return Fitted(
         predict=predict,
         first_stage_seconds=None,
-        final_stage_seconds=seconds,
+        final_stage_seconds=step.seconds,
         paper_bytes=8 * sum(array.size for array in arrays),
         stored_bytes=sum(array.nbytes for array in arrays),
         kernel_evaluations=evaluations,
-        peak_rss_mb=peak_rss_mb,
+        peak_rss_mb=step.peak_mb,
     )

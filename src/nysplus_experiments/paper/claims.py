@@ -18,11 +18,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nysplus_experiments.paper.statements import Statement, statements
+from nysplus_experiments.harness.statistics import Estimate
 from nysplus_experiments.paper.evidence import NotTestable
-from nysplus_experiments.paper.runs import Estimate, Runs, dataset_title
-from nysplus_experiments.paper.rules import Evidence, Judgement, Verdict, judge
 from nysplus_experiments.paper.results import Result
+from nysplus_experiments.paper.rules import Evidence, Judgement, Verdict, judge
+from nysplus_experiments.paper.runs import Runs, dataset_title
+from nysplus_experiments.paper.statements import Statement, statements
 
 __all__ = ["VERDICTS", "Claim", "Estimate", "Verdict", "evaluate", "summary"]
 

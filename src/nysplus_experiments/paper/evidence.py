@@ -11,19 +11,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nysplus_experiments.harness.statistics import Series, average, estimate, subtract
+from nysplus_experiments.harness.tables import count, interval
+from nysplus_experiments.paper.rules import Evidence, clear
 from nysplus_experiments.paper.runs import (
     FULL_METHODS,
     Curve,
     Runs,
-    Series,
-    average,
     dataset_title,
-    estimate,
     series,
-    subtract,
     training_seconds,
 )
-from nysplus_experiments.paper.rules import Evidence, clear, interval_text, trials_text
 
 
 class NotTestable(Exception):
@@ -88,8 +86,8 @@ def paired_evidence(gaps: dict[int, Series], lead: str = "") -> Evidence:
     """Return the evidence of paired differences at one or several sizes."""
     total = estimate(average(gaps.values()).values())
     cells = tuple(estimate(gap.values()) for gap in gaps.values())
-    trials = trials_text(total.trials)
-    difference = interval_text(total, sign=True)
+    trials = count(total.trials, "trial")
+    difference = interval(total, sign=True)
     if len(cells) == 1:
         text = f"n = {next(iter(gaps))}: {lead}difference {difference}; {trials}"
         return Evidence(total, cells, text)
@@ -107,7 +105,7 @@ def _levels(runs: Runs, dataset: str, curves: Sequence[Curve], n: int) -> str:
         by_n = runs.accuracies(dataset, curve)
         values = average(by_n.values()) if curve.method in FULL_METHODS else by_n.get(n, {})
         if values:
-            parts.append(f"{curve.label} {interval_text(estimate(values.values()))}")
+            parts.append(f"{curve.label} {interval(estimate(values.values()))}")
     return ", ".join(parts) + "; " if parts else ""
 
 
@@ -188,7 +186,7 @@ def growth(runs: Runs, dataset: str, better: Curve, worse: Curve, above_kb: floa
     total = estimate(steps.values())
     text = (
         f"from n = {min(sizes)} to {max(sizes)} the gain changes by "
-        f"{interval_text(total, sign=True)}; {trials_text(total.trials)}"
+        f"{interval(total, sign=True)}; {count(total.trials, 'trial')}"
     )
     return Evidence(total, (total,), text)
 
@@ -206,7 +204,7 @@ def level(runs: Runs, dataset: str, curves: Sequence[Curve], threshold: float) -
     best = max(cells, key=lambda cell: cell.mean).map(lambda x: x + threshold)
     text = (
         f"mean above {threshold:g} % in {share} of {len(cells)} cells; highest "
-        f"{interval_text(best)}; {trials_text(best.trials)}"
+        f"{interval(best)}; {count(best.trials, 'trial')}"
     )
     return Evidence(best, tuple(cells), text)
 
@@ -245,7 +243,7 @@ def _saving(
     own_mean, rival_mean = np.mean(sizes, axis=0)
     text = (
         f"reaches {target} at n = {own_mean:.0f} against {rival_mean:.0f} in the mean, saving "
-        f"{interval_text(total, sign=True, unit='%')}; {trials_text(total.trials)}"
+        f"{interval(total, sign=True, unit='%')}; {count(total.trials, 'trial')}"
     )
     return Evidence(total, (total,), text, "%")
 
@@ -289,8 +287,8 @@ def _geometric(logs: Sequence[Series], what: str) -> Evidence:
     total = estimate(shared.values()).map(math.exp)
     cells = tuple(estimate(log.values()).map(math.exp) for log in logs)
     text = (
-        f"{what} {interval_text(total)} (geometric mean of {len(logs)} cells); "
-        f"{trials_text(total.trials)}"
+        f"{what} {interval(total)} (geometric mean of {len(logs)} cells); "
+        f"{count(total.trials, 'trial')}"
     )
     return Evidence(total, cells, text, "times")
 

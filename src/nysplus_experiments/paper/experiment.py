@@ -1,4 +1,4 @@
-"""What to run, as a TOML file says it.
+"""Read the description of an experiment, a TOML file.
 
 ::
 
@@ -28,7 +28,7 @@ from typing import Any, Literal
 from nysplus_experiments.harness.datasets import DATASETS
 from nysplus_experiments.paper.methods import METHODS
 
-PROFILES = ("smoke", "standard", "paper")
+PROFILES = ("smoke", "standard", "covtype", "paper")
 FIGURES = (1, 2, 3, 4, 5)
 
 Sizes = tuple[int, ...]
@@ -111,7 +111,7 @@ def load_profile(name: str) -> Experiment:
     """Return one of the experiments that come with the package."""
     if name not in PROFILES:
         raise ExperimentError(f"Unknown profile {name!r}. Known profiles: {', '.join(PROFILES)}.")
-    file = resources.files("nysplus.experiments").joinpath("profiles", f"{name}.toml")
+    file = resources.files(__package__).joinpath("profiles", f"{name}.toml")
     return parse_experiment(file.read_text(encoding="utf-8"), f"profile {name}")
 
 

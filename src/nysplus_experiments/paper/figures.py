@@ -7,7 +7,6 @@ no panel in it, and a figure without panels is not drawn.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +14,32 @@ from typing import Any
 
 import numpy as np
 
+from nysplus_experiments.harness import figures as looks
+from nysplus_experiments.harness.figures import (
+    BLACK,
+    BLUE,
+    DASHED,
+    DOTTED,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+)
+from nysplus_experiments.harness.statistics import estimate
+from nysplus_experiments.paper.results import Result
 from nysplus_experiments.paper.runs import (
     FULL_METHODS,
     Curve,
     Runs,
     accuracy,
     dataset_title,
-    estimate,
     kilobytes,
     method_label,
     series,
     training_seconds,
 )
-from nysplus_experiments.paper.results import Result
 
 __all__ = ["CAPTIONS", "draw_all", "figure1", "figure2", "figure3", "figure4", "figure5"]
 
@@ -46,10 +58,6 @@ CAPTIONS = {
     "by their negative margin, against uniform landmarks, support vector selection and k-means.",
 }
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart; the yellow is too pale here.
-_BLACK, _ORANGE, _SKY, _GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-_BLUE, _VERMILLION, _PURPLE, _GREY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
-_DPI = 150
 _MARGIN = 0.06  # of the visible range of accuracies, above and below
 
 
@@ -76,22 +84,21 @@ _LANDMARKS = _Axis("number of landmarks $n_f$", lambda result: float(result.n))
 _SIZE = _Axis("model size (kB)", kilobytes)
 _TIME = _Axis("training time (s); “+”: steps 3–6 only", training_seconds)
 
-_DASHED, _DOTTED = (0, (4, 2)), (0, (1, 1.5))
-_NYS = _Line(Curve("Nys"), "Nys", _BLACK, "o", _DASHED)
-_NYS_PLUS = _Line(Curve("Nys+"), "Nys+", _VERMILLION, "s")
-_KNYS = _Line(Curve("KNys"), "KNys", _PURPLE, "D", _DASHED)
+_NYS = _Line(Curve("Nys"), "Nys", BLACK, "o", DASHED)
+_NYS_PLUS = _Line(Curve("Nys+"), "Nys+", VERMILLION, "s")
+_KNYS = _Line(Curve("KNys"), "KNys", PURPLE, "D", DASHED)
 _UNSUPERVISED = (
     _NYS,
-    _Line(Curve("ENys"), "ENys", _SKY, "^", _DASHED),
-    _Line(Curve("RNys"), "RNys", _ORANGE, "v", _DASHED),
+    _Line(Curve("ENys"), "ENys", SKY, "^", DASHED),
+    _Line(Curve("RNys"), "RNys", ORANGE, "v", DASHED),
 )
 _SUPERVISED = (
     _NYS_PLUS,
-    _Line(Curve("ENys+"), "ENys+", _BLUE, "P"),
-    _Line(Curve("RNys+"), "RNys+", _GREEN, "X"),
+    _Line(Curve("ENys+"), "ENys+", BLUE, "P"),
+    _Line(Curve("RNys+"), "RNys+", GREEN, "X"),
 )
-_KNYS_PLUS = _Line(Curve("KNys+"), "KNys+", _GREEN, "s")
-_CENTROIDS = _Line(Curve("SC"), method_label("SC"), _BLUE, "^")
+_KNYS_PLUS = _Line(Curve("KNys+"), "KNys+", GREEN, "s")
+_CENTROIDS = _Line(Curve("SC"), method_label("SC"), BLUE, "^")
 
 
 # -- one function a figure -----------------------------------------------------------------------
@@ -158,42 +165,27 @@ def draw_all(results: list[Result], out: Path, only: set[int] | None = None) -> 
     for number, draw in _FIGURES.items():
         figure = draw(results) if only is None or number in only else None
         if figure is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            written.append(_save(figure, out / f"figure{number}.png"))
+            written.append(looks.save(figure, out / f"figure{number}.png"))
     return written
-
-
-def _save(figure: Any, path: Path) -> Path:
-    """Write a PNG of 256 colours, a third of the size of a full one and no different to the eye."""
-    from PIL import Image  # comes with matplotlib
-
-    figure.set_dpi(_DPI)
-    figure.canvas.draw()
-    picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
-    partial = path.with_name(f".{path.name}.part")
-    flat = picture.quantize(256, dither=Image.Dither.NONE)
-    flat.save(partial, format="PNG", optimize=True, dpi=(_DPI, _DPI))
-    os.replace(partial, path)
-    return path
 
 
 def _figure1_lines(runs: Runs, dataset: str) -> tuple[_Line, ...]:
     """Return Std Nys, one line for each ``n_0``, Fourier and the full machines."""
     every = sorted({n_0 for name in runs.datasets for n_0 in runs.fixed_n_initials(name)})
-    looks = tuple(zip((_SKY, _GREEN, _BLUE, _VERMILLION, _PURPLE), "^vsDP", strict=True))
+    styles = tuple(zip((SKY, GREEN, BLUE, VERMILLION, PURPLE), "^vsDP", strict=True))
     plus = []
     for i, n_0 in enumerate(every):
-        color, marker = looks[i % len(looks)]
-        dashes = ("-", (0, (6, 1)), (0, (3, 1, 1, 1)))[i // len(looks) % 3]
+        color, marker = styles[i % len(styles)]
+        dashes = ("-", (0, (6, 1)), (0, (3, 1, 1, 1)))[i // len(styles) % 3]
         plus.append(_Line(Curve("Nys+", n_0), f"Nys+, $n_0$ = {n_0}", color, marker, dashes))
     if not runs.fixed_n_initials(dataset):
-        plus = [_Line(Curve("Nys+"), "Nys+, $n_0$ = $n_f$", _VERMILLION, "s")]
+        plus = [_Line(Curve("Nys+"), "Nys+, $n_0$ = $n_f$", VERMILLION, "s")]
     return (
-        _Line(Curve("Nys"), "Std Nys", _BLACK, "o", _DASHED),
+        _Line(Curve("Nys"), "Std Nys", BLACK, "o", DASHED),
         *plus,
-        _Line(Curve("Fourier"), "Fourier", _ORANGE, "X", _DOTTED),
-        _Line(Curve("KRR"), "KRR", _GREY, "", (0, (6, 2))),
-        _Line(Curve("KSVM"), "KSVM", _GREY, "", (0, (5, 1, 1, 1))),
+        _Line(Curve("Fourier"), "Fourier", ORANGE, "X", DOTTED),
+        _Line(Curve("KRR"), "KRR", GREY, "", (0, (6, 2))),
+        _Line(Curve("KSVM"), "KSVM", GREY, "", (0, (5, 1, 1, 1))),
     )
 
 
@@ -201,27 +193,13 @@ def _figure1_lines(runs: Runs, dataset: str) -> tuple[_Line, ...]:
 
 
 def _new_figure(n_panels: int) -> tuple[Any, list[Any]]:
-    """Return an empty figure, tied to no window and no global state, and its axes."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError as error:
-        raise ImportError(
-            'Figures need matplotlib, which is not installed. Run pip install "nysplus[plot]".'
-        ) from error
     columns = 2 if n_panels == 4 else min(3, n_panels)
-    rows = math.ceil(n_panels / columns)
     # Two panels or less would leave too little width for the legend below them.
     width = 10.0 if n_panels == 4 else {1: 5.6, 2: 8.4, 3: 11.0}[columns]
-    layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)  # inches
-    figure = Figure(figsize=(width, 3.2 * rows + 0.9), layout=layout)
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    axes = list(grid.ravel())
-    for unused in axes[n_panels:]:
-        unused.set_axis_off()
-    return figure, axes[:n_panels]
+    rows = math.ceil(n_panels / columns)
+    figure, axes = looks.new(n_panels, 3.2, width / columns, columns, w_pad=0.08, h_pad=0.08)
+    figure.set_figheight(3.2 * rows + 0.9)  # room for the legend
+    return figure, axes
 
 
 def _draw(
@@ -342,10 +320,8 @@ def _finish(ax: Any, runs: Runs, dataset: str, x: np.ndarray[Any, Any]) -> None:
     else:
         ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.grid(color="#dddddd", linewidth=0.7)
-    ax.set_axisbelow(True)
+    looks.finish(ax)
     ax.tick_params(labelsize=10)
-    ax.spines[["top", "right"]].set_visible(False)
     ax.set_title(_title(runs, dataset), fontsize=11)
 
 

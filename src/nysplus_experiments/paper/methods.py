@@ -1,11 +1,12 @@
-"""The methods of the paper's figures, one table row each, on the library's own engine.
+"""Fit the methods of the paper's figures, one table row each, on the library's own engine.
 
 Everywhere: RBF kernel with the dataset's gamma, ridge ρ = 1e-5, float64. A row of the table is
 fitted by :func:`fit_method`; models on landmarks equal `NystroemClassifier` with the same
 selector, approximation and ``random_state=seed`` bit for bit, only that the first stage of
 Algorithm 1 is fitted once and then serves the one-stage method and all its supervised forms.
 
->>> from nysplus_experiments.harness import datasets, methods
+>>> from nysplus_experiments.harness import datasets
+>>> from nysplus_experiments.paper import methods
 >>> trial = methods.Trial(datasets.load("digits", 0), 0)
 >>> fitted = methods.fit_method("Nys+", trial, n=100, n_initial=50)
 >>> trial.accuracy(fitted.predict(trial.split.X_test)) > 90
@@ -26,9 +27,6 @@ from threadpoolctl import ThreadpoolController
 
 from nysplus._expansion import ExpansionFit, fit_expansion
 from nysplus._feature_map import Approximation, EnsembleMap, RandomizedMap, StandardMap
-from nysplus_experiments.paper.baselines import FULL_ROWS, fit_fourier, fit_kernel_ridge, fit_kernel_svm
-from nysplus.experiments._measure import largest_peak, measure
-from nysplus_experiments.paper.trial import ALPHA, Fitted, Stage, Trial, on_landmarks, seed_of
 from nysplus.landmarks import (
     KMeans,
     Landmarks,
@@ -39,6 +37,22 @@ from nysplus.landmarks import (
     SupportCentroids,
     Uniform,
     select_landmarks,
+)
+from nysplus_experiments.harness.measurement import measure
+from nysplus_experiments.paper.baselines import (
+    FULL_ROWS,
+    fit_fourier,
+    fit_kernel_ridge,
+    fit_kernel_svm,
+)
+from nysplus_experiments.paper.trial import (
+    ALPHA,
+    Fitted,
+    Stage,
+    Trial,
+    largest,
+    on_landmarks,
+    seed_of,
 )
 
 __all__ = ["ALPHA", "FULL_ROWS", "METHODS", "Fitted", "Method", "Trial", "fit_method", "seed_of"]
@@ -104,11 +118,14 @@ def first_stage(name: str, trial: Trial, n: int) -> Stage:
 
 def _fit_variant(variant: Variant, trial: Trial, n: int) -> Stage:
     rng = np.random.RandomState(trial.seed(n))
-    with measure() as step:
+
+    def fit() -> ExpansionFit:
         problem = trial.problem(variant.approximation)
         chosen = _select(variant.selector(trial.split.name), problem, n, rng)
-        fit = _fit(problem, chosen.points, rng)
-    return Stage(fit, step.seconds, step.peak_rss_mb, rng)
+        return _fit(problem, chosen.points, rng)
+
+    step = measure(fit)
+    return Stage(step.result, step.seconds, step.peak_mb, rng)
 
 
 def _fit(problem: Problem, points: Any, rng: np.random.RandomState) -> ExpansionFit:
@@ -136,17 +153,20 @@ def _fit_two_stage(
     selector.check(n, problem.approximation)
     first = first_stage(variant, trial, n_initial)
     rng = copy.deepcopy(first.rng)  # goes on where the first stage ended, for every row
-    with measure() as step:
+
+    def fit() -> ExpansionFit:
         with _repeatable_clustering():
             chosen = selector.choose(problem, first.fit, n, rng)
-        final = _fit(problem, chosen.points, rng)
+        return _fit(problem, chosen.points, rng)
+
+    step = measure(fit)
     scored = trial.blocks.n_rows * n_initial
     return on_landmarks(
-        final.expansion,
-        first.fit.n_kernel_evaluations + scored + final.n_kernel_evaluations,
+        step.result.expansion,
+        first.fit.n_kernel_evaluations + scored + step.result.n_kernel_evaluations,
         first.seconds,
         step.seconds,
-        largest_peak(first.peak_rss_mb, step.peak_rss_mb),
+        largest(first.peak_rss_mb, step.peak_mb),
     )
 
 
@@ -155,13 +175,11 @@ def _fit_support_centroids(trial: Trial, n: int, n_initial: int) -> Fitted:
     max_rows = clustered_rows(trial.split.name)
     selector = SupportCentroids(n_initial=n_initial, max_rows=max_rows)
     problem = trial.problem(StandardMap())
-    with measure() as choice:
-        chosen = _select(selector, problem, n, rng)
-    with measure() as step:
-        final = _fit(problem, chosen.points, rng)
-    evaluations = chosen.n_kernel_evaluations + final.n_kernel_evaluations
-    peak = largest_peak(choice.peak_rss_mb, step.peak_rss_mb)
-    return on_landmarks(final.expansion, evaluations, choice.seconds, step.seconds, peak)
+    choice = measure(_select, selector, problem, n, rng)
+    step = measure(_fit, problem, choice.result.points, rng)
+    evaluations = choice.result.n_kernel_evaluations + step.result.n_kernel_evaluations
+    peak = largest(choice.peak_mb, step.peak_mb)
+    return on_landmarks(step.result.expansion, evaluations, choice.seconds, step.seconds, peak)
 
 
 # -- the table -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: claims, figures, tables, deviations, failures, machine.
+"""Write one self-contained HTML page: claims, figures, tables, deviations, failures, machine.
 
 It is computed from results alone; writing it again fits nothing.
 """
@@ -6,32 +6,31 @@ It is computed from results alone; writing it again fits nothing.
 from __future__ import annotations
 
 import base64
-import os
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from nysplus.experiments import _page
-from nysplus.experiments._page import cell, paragraph, prose, section, table, text
+from nysplus._files import write_whole
+from nysplus_experiments.harness.datasets import DATASETS
+from nysplus_experiments.harness.statistics import estimate
+from nysplus_experiments.paper.claims import Claim, evaluate, summary
+from nysplus_experiments.paper.figures import CAPTIONS
+from nysplus_experiments.paper.results import Result
 from nysplus_experiments.paper.runs import (
     FULL_METHODS,
     METHODS,
     Cell,
     Runs,
     dataset_title,
-    estimate,
     kilobytes,
     method_label,
     series,
     training_seconds,
 )
-from nysplus_experiments.paper.claims import Claim, evaluate, summary
-from nysplus_experiments.harness.datasets import DATASETS
-from nysplus_experiments.paper.figures import CAPTIONS
-from nysplus_experiments.paper.results import Result
 
 __all__ = ["write_report"]
 
@@ -46,6 +45,28 @@ _SECTIONS = {
     "failures": "Failures",
     "machine": "Machine and versions",
 }
+_COLUMNS = (
+    *("method", "n", "n_0", "accuracy % ± 95 %", "trials", "model kB", "stored kB"),
+    *("steps 1–2 s", "steps 3–6 or fit s", "predict s"),
+)
+_RULES = (
+    "Held: the 95 % interval of the paired difference lies on the claimed side of zero and does "
+    "not fall short of the claimed size.",
+    "Not held: it lies on the other side of zero, or it excludes the claimed size, even if the "
+    "sign is right.",
+    "Undecided: the interval includes zero or a claimed bound, or there is one trial only.",
+    "A claim about many sizes: “a wide range”, “consistently” and “all but a few” need a clear "
+    "difference at half of the sizes and the clear reverse at no more than a fifth; “a range” "
+    "needs a quarter, and no more than half against.",
+    "“No improvement” is held if the interval excludes a gain of 0.1 points.",
+)
+_INTERVALS = (
+    "Brackets are 95 % intervals by Student's t over trials, of the difference within each trial "
+    "where two methods are compared. They cover the draw of landmarks, and of the split where it "
+    "is random, not the choice of a fixed test set. They are not corrected for the number of "
+    "claims: about one clear difference in twenty is expected by chance where there is none. "
+    "Accuracies are in percent, differences in points, sizes in kB of 1024 bytes."
+)
 
 
 def write_report(
@@ -77,161 +98,85 @@ def write_report(
     """
     path = out if out.suffix == ".html" else out / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}-{os.getpid()}.part")
-    try:
-        partial.write_text(_report(results, figures, notes, command), encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, _render(_content(results, figures, notes, command)).encode())
     return path
 
 
-def _report(results: list[Result], figures: list[Path], notes: list[str], command: str) -> str:
+def _render(content: dict[str, Any]) -> str:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError(
+            "The report needs jinja2, which is not installed. Run "
+            'pip install "nysplus[experiments]".'
+        ) from error
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["prose"] = _prose
+    return environment.get_template("report.html").render(content)
+
+
+def _prose(value: object) -> Any:
+    """Return text as HTML, with the paper's n_0 and n_f set with a subscript."""
+    from markupsafe import Markup, escape  # comes with jinja2
+
+    return Markup(re.sub(r"\bn_([0f])\b", r"n<sub>\1</sub>", str(escape(value))))
+
+
+def _content(
+    results: list[Result], figures: list[Path], notes: list[str], command: str
+) -> dict[str, Any]:
+    """Return the variables of the template."""
     runs, claims = Runs(results), evaluate(results)
-    content = {
-        "summary": [paragraph(summary(claims), "summary")],
-        "claims": _claims(claims),
-        "figures": [_figure(path) for path in figures] or [paragraph("No figure was drawn.")],
-        "tables": _tables(runs),
+    missing = [claim for claim in claims if claim.verdict == "not testable here"]
+    return {
+        "title": _TITLE,
+        "n_models": sum(result.ok for result in results),
+        "command": command,
+        "sections": _SECTIONS,
+        "summary": summary(claims),
+        "rules": _RULES,
+        "intervals": _INTERVALS,
+        "marks": _MARKS,
+        "tested": _grouped(claim for claim in claims if claim not in missing),
+        "missing": _grouped(missing),
+        "n_missing": len(missing),
+        "figures": [_figure(path) for path in figures],
+        "columns": _COLUMNS,
+        "tables": [(dataset_title(name), _dataset_rows(runs, name)) for name in runs.datasets],
         "deviations": _deviations(runs, notes),
-        "failures": _failures(results),
-        "machine": _machine(results),
+        "extents": [_extent(runs, name) for name in runs.datasets],
+        "failures": [_failure(result) for result in results if not result.ok],
+        "machines": _machines(results),
     }
-    links = "".join(f'<li><a href="#{n}">{text(t)}</a></li>' for n, t in _SECTIONS.items())
-    body = [_introduction(results, command), f"<nav><ul>{links}</ul></nav>"]
-    body += [section(name, title, *content[name]) for name, title in _SECTIONS.items()]
-    return _page.page(_TITLE, "\n".join(body))
 
 
-def _introduction(results: list[Result], command: str) -> str:
-    good = sum(r.status == "ok" for r in results)
-    return (
-        "<p>The experiments of Mert Al, Thee Chanyaswad and Sun-Yuan Kung, <cite>Supervising "
-        "Nyström Methods via Negative Margin Support Vector Selection</cite> (2018), run again "
-        f"with <code>nysplus</code>: {good:,} fitted models, each claim of the paper beside what "
-        "was measured. This page was made by</p>"
-        f"<pre>{text(command)}</pre>"
-        "<p>From finished results, <code>nysplus figures DIR</code> and <code>nysplus report "
-        "DIR</code> write figures and page again without fitting. Rows that other experiment files "
-        "(<code>--config</code>) added to the same folder are shown as well.</p>"
-    )
+def _grouped(claims: Iterable[Claim]) -> list[tuple[tuple[str, str], list[Claim]]]:
+    """Return the claims by text and place."""
+    groups = groupby(claims, key=lambda claim: (claim.text, claim.where))
+    return [(key, list(group)) for key, group in groups]
 
 
-# -- claims --------------------------------------------------------------------------------------
-
-_RULES = (
-    "Held: the 95 % interval of the paired difference lies on the claimed side of zero and does "
-    "not fall short of the claimed size.",
-    "Not held: it lies on the other side of zero, or it excludes the claimed size, even if the "
-    "sign is right.",
-    "Undecided: the interval includes zero or a claimed bound, or there is one trial only.",
-    "A claim about many sizes: “a wide range”, “consistently” and “all but a few” need a clear "
-    "difference at half of the sizes and the clear reverse at no more than a fifth; “a range” "
-    "needs a quarter, and no more than half against.",
-    "“No improvement” is held if the interval excludes a gain of 0.1 points.",
-)
-_INTERVALS = (
-    "Brackets are 95 % intervals by Student's t over trials, of the difference within each trial "
-    "where two methods are compared. They cover the draw of landmarks, and of the split where it "
-    "is random, not the choice of a fixed test set. They are not corrected for the number of "
-    "claims: about one clear difference in twenty is expected by chance where there is none. "
-    "Accuracies are in percent, differences in points, sizes in kB of 1024 bytes."
-)
-
-
-def _claims(claims: Sequence[Claim]) -> list[str]:
-    tested = [c for c in claims if c.verdict != "not testable here"]
-    missing = [c for c in claims if c.verdict == "not testable here"]
-    parts = [_page.bullets(_RULES), paragraph(_INTERVALS, "dim")]
-    if tested:
-        parts.append(table(("on", "paper", "measured", "verdict"), _rows(tested), "stack claims"))
-    if missing:
-        parts.append(f"<h3>Not testable here ({len(missing)})</h3>")
-        parts.append(
-            table(("claim", "on, paper, why not"), _missing_rows(missing), "stack missing")
-        )
-    return parts
-
-
-def _rows(claims: Iterable[Claim]) -> list[str]:
-    rows = []
-    for (claim, where), group in groupby(claims, key=lambda c: (c.text, c.where)):
-        head = f'{prose(claim)} <span class="dim">{text(where)}</span>'
-        rows.append(f'<tr class="group"><th colspan="4" scope="colgroup">{head}</th></tr>')
-        rows += [_row(c) for c in group]
-    return rows
-
-
-def _missing_rows(claims: Iterable[Claim]) -> list[str]:
-    """Return one row a claim, with a line for everything that it is about."""
-    rows = []
-    for (claim, where), group in groupby(claims, key=lambda c: (c.text, c.where)):
-        lines = [_missing_line(c) for c in group]
-        head = cell(f'{prose(claim)} <span class="dim">{text(where)}</span>')
-        rows.append(f"<tr>{head}{cell('<br>'.join(lines))}</tr>")
-    return rows
-
-
-def _missing_line(claim: Claim) -> str:
-    paper = f": {prose(claim.paper)}" if claim.paper else ""
-    measured = f" At the largest size: {claim.measured}." if claim.measured else ""
-    reason = f'<span class="dim">{prose(claim.reason + measured)}</span>'
-    return f"<strong>{prose(claim.subject)}</strong>{paper}. {reason}"
-
-
-def _row(claim: Claim) -> str:
-    kind = claim.verdict.replace(" ", "-")
-    verdict = f'<span class="verdict {kind}">{_MARKS[claim.verdict]} {text(claim.verdict)}</span>'
-    cells = (
-        cell(f"<strong>{prose(claim.subject)}</strong>"),
-        cell(prose(claim.paper), "paper"),
-        cell(prose(claim.measured), "measured"),
-        cell(f'{verdict}<br><span class="dim">{prose(claim.reason)}</span>'),
-    )
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-# -- figures and tables --------------------------------------------------------------------------
-
-
-def _figure(path: Path) -> str:
-    data = base64.b64encode(path.read_bytes()).decode("ascii")
+def _figure(path: Path) -> dict[str, str]:
     found = re.fullmatch(r"figure(\d+)", path.stem)
-    caption = CAPTIONS.get(int(found[1]), "") if found else ""
-    label = f"Figure {found[1]}. " if found else ""
-    bands = " Lines are means over trials, bands 95 % intervals; an arrow marks a point below."
-    return (
-        f'<figure><img src="data:image/png;base64,{data}" alt="{text(label + caption)}">'
-        f"<figcaption><strong>{label}</strong>{prose(caption + bands)}</figcaption></figure>"
-    )
+    return {
+        "data": base64.b64encode(path.read_bytes()).decode("ascii"),
+        "label": f"Figure {found[1]}. " if found else "",
+        "caption": CAPTIONS.get(int(found[1]), "") if found else "",
+    }
 
 
-_COLUMNS = (
-    *("method", "n", "n_0", "accuracy % ± 95 %", "trials", "model kB", "stored kB"),
-    *("steps 1–2 s", "steps 3–6 or fit s", "predict s"),
-)
-
-
-def _tables(runs: Runs) -> list[str]:
-    if not runs.datasets:
-        return [paragraph("There are no results.")]
-    legend = (
-        "Means over trials. “model kB” counts n (d + L) numbers of 8 bytes as the paper does, "
-        "“stored kB” the arrays that the model really keeps. Methods of one stage have the time of "
-        "their whole fit under “steps 3–6 or fit”; “predict” classifies all test rows."
-    )
-    return [paragraph(legend, "dim"), *(_dataset_table(runs, name) for name in runs.datasets)]
-
-
-def _dataset_table(runs: Runs, dataset: str) -> str:
-    rows = []
-    for method in runs.methods(dataset):
-        for (n, n_0), found in runs.cells(dataset, method).items():
-            values = (n, "" if n_0 is None else n_0, *_numbers(found))
-            numbers = "".join(cell(text(value), kind="number") for value in values)
-            rows.append(f"<tr>{cell(text(method_label(method)))}{numbers}</tr>")
-    body = table(_COLUMNS, rows, numbers=len(_COLUMNS) - 1)
-    return f"<details open><summary>{text(dataset_title(dataset))}</summary>{body}</details>"
+def _dataset_rows(runs: Runs, dataset: str) -> list[tuple[object, ...]]:
+    return [
+        (method_label(method), n, "" if n_0 is None else n_0, *_numbers(found))
+        for method in runs.methods(dataset)
+        for (n, n_0), found in runs.cells(dataset, method).items()
+    ]
 
 
 def _numbers(found: Cell) -> tuple[str, ...]:
@@ -254,24 +199,14 @@ def _mean(values: Iterable[float], factor: float = 1.0) -> str:
     return f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
 
 
-# -- deviations, failures, machine ---------------------------------------------------------------
-
-
 def _deviations(runs: Runs, notes: Sequence[str]) -> list[str]:
     missing = [r.title for r in DATASETS.values() if r.paper and r.name not in runs.datasets]
     sentences = [f"There are no results on {', '.join(missing)}."] if missing else []
-    rows = []
     for name in runs.datasets:
-        cells = [c for method in runs.methods(name) for c in runs.cells(name, method).values()]
-        found = [result for c in cells for result in c.values()]
-        sentences += _counts_note(name, found[0])
+        cells = runs.cells(name, runs.methods(name)[0]).values()
+        sentences += _counts_note(name, next(r for cell in cells for r in cell.values()))
         sentences += DATASETS[name].notes if name in DATASETS else ()
-        rows.append(_extent_row(runs, name))
-    header = ("dataset", "sizes n", "n_0", "trials (paper: 30)", "not run")
-    extent = "What was run of the paper's grid:"
-    unique = list(dict.fromkeys([*sentences, *notes]))
-    parts = [_page.bullets(unique) if unique else paragraph("None is known.")]
-    return [*parts, paragraph(extent), table(header, rows)] if rows else parts
+    return list(dict.fromkeys([*sentences, *notes]))
 
 
 def _counts_note(name: str, result: Result) -> list[str]:
@@ -285,7 +220,8 @@ def _counts_note(name: str, result: Result) -> list[str]:
     ]
 
 
-def _extent_row(runs: Runs, name: str) -> str:
+def _extent(runs: Runs, name: str) -> tuple[str, ...]:
+    """Return the part of the paper's grid that was run on a dataset."""
     methods = runs.methods(name)
     approximate = [m for m in methods if m not in FULL_METHODS] or methods
     keys = {key for m in approximate for key in runs.cells(name, m)}
@@ -295,32 +231,22 @@ def _extent_row(runs: Runs, name: str) -> str:
     n_0 = ["= n_f" if any(n == n_0 for n, n_0 in keys) else "", *map(str, fixed)]
     span = f"{min(trials)}" if min(trials) == max(trials) else f"{min(trials)} to {max(trials)}"
     absent = [method_label(m) for m in METHODS if m not in methods]
-    values = (
+    return (
         dataset_title(name),
         ", ".join(map(str, sizes)),
         ", ".join(filter(None, n_0)),
         span,
         ", ".join(absent),
     )
-    return f"<tr>{''.join(cell(prose(value)) for value in values)}</tr>"
 
 
-def _failures(results: Iterable[Result]) -> list[str]:
-    failed = [r for r in results if r.status == "error"]
-    if not failed:
-        return [paragraph("No run failed.")]
-    rows = []
-    for r in failed:
-        n_0 = "" if r.n_initial is None else r.n_initial
-        values = (dataset_title(r.dataset), method_label(r.method), r.n, n_0, r.trial, r.error)
-        rows.append(f"<tr>{''.join(cell(text(value)) for value in values)}</tr>")
-    return [table(("dataset", "method", "n", "n_0", "trial", "error"), rows)]
+def _failure(r: Result) -> tuple[object, ...]:
+    n_0 = "" if r.n_initial is None else r.n_initial
+    return dataset_title(r.dataset), method_label(r.method), r.n, n_0, r.trial, r.error
 
 
-def _machine(results: Iterable[Result]) -> list[str]:
-    header = ("machine", "Python", "nysplus", "numpy", "scipy", "scikit-learn")
-    found = dict.fromkeys(
+def _machines(results: Iterable[Result]) -> list[tuple[str, ...]]:
+    found = (
         (r.machine, r.python, r.nysplus, r.numpy, r.scipy, r.sklearn) for r in results if r.python
     )
-    rows = [f"<tr>{''.join(cell(text(value)) for value in each)}</tr>" for each in found]
-    return [table(header, rows) if rows else paragraph("There are no results.")]
+    return list(dict.fromkeys(found))

@@ -1,20 +1,12 @@
-"""Results: one CSV row per fitted model, appended so that a killed run loses one line at most."""
+"""Rows of ``results.csv``, one a fitted model."""
 
 from __future__ import annotations
 
-import csv
-import io
-import os
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import Literal, NamedTuple
 
-__all__ = ["COLUMNS", "Key", "Result", "ResultsError", "append", "read_results", "start"]
-
-
-class ResultsError(ValueError):
-    """A results file is not one of ours."""
+from nysplus_experiments.harness import records
 
 
 class Key(NamedTuple):
@@ -111,93 +103,12 @@ class Result:
         return Key(self.dataset, self.method, self.n, self.n_initial, self.trial)
 
 
-COLUMNS = tuple(field.name for field in fields(Result))
-
-_HINTS = get_type_hints(Result)
-
-
-def _parse(column: str, text: str) -> Any:
-    hint = _HINTS[column]
-    if hint in (int, int | None):
-        return int(text) if text or hint is int else None
-    if hint == float | None:
-        return float(text) if text else None
-    return text
-
-
-def _line(values: Iterable[Any]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerow(["" if v is None else v for v in values])
-    return buffer.getvalue()
-
-
-def _whole_lines(content: bytes) -> bytes:
-    """Return everything up to the last line end: what follows it was torn by a kill."""
-    return content[: content.rfind(b"\n") + 1]
-
-
-def _check_header(path: Path, line: str) -> None:
-    if line.rstrip("\r\n") != ",".join(COLUMNS):
-        raise ResultsError(
-            f"{path} does not start with the columns of this version: got {line.strip()[:80]!r}, "
-            f"expected {','.join(COLUMNS)[:80]!r}…. Move the file away or choose another folder."
-        )
-
-
-def start(path: Path) -> None:
-    """Create a results file with its header, or cut the torn last line off an existing one."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}-{os.getpid()}.part")
-        partial.write_text(_line(COLUMNS), encoding="utf-8")
-        os.replace(partial, path)
-        return
-    content = path.read_bytes()
-    whole = _whole_lines(content)
-    _check_header(path, whole.split(b"\n", 1)[0].decode("utf-8", "replace"))
-    if len(whole) < len(content):
-        os.truncate(path, len(whole))
-
-
-def append(path: Path, result: Result) -> None:
-    """Append one row in one write and wait until it is on disk."""
-    line = _line(astuple(result)).encode("utf-8")
-    # Python's own buffering could split a long row over two writes.
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
-    try:
-        while line:
-            line = line[os.write(descriptor, line) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def read_results(path: Path) -> list[Result]:
-    """Read a results file; a torn last line is dropped, and of rows that share a key (a failed
-    row and its retry) the last one counts.
+    """Read a results file; of rows that share a key (a failed row and its retry) the last counts.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    list of Result
-        In the order of the file.
+    Raises
+    ------
+    ResultsError
+        Where the file has other columns or values.
     """
-    text = _whole_lines(path.read_bytes()).decode("utf-8")
-    header, _, body = text.partition("\n")
-    _check_header(path, header)
-    results: dict[Key, Result] = {}
-    for number, values in enumerate(csv.reader(io.StringIO(body)), start=2):
-        try:
-            pairs = zip(COLUMNS, values, strict=True)
-            result = Result(**{column: _parse(column, value) for column, value in pairs})
-        except ValueError as error:
-            raise ResultsError(
-                f"{path}, line {number} is not a row of {len(COLUMNS)} columns ({error}). Delete "
-                "the line; the next run fits it again."
-            ) from error
-        results.pop(result.key, None)
-        results[result.key] = result
-    return list(results.values())
+    return records.last_of_each(records.read(path, Result), lambda row: row.key)

@@ -5,12 +5,11 @@ These few classes are the whole definition of a verdict; none looks at anything 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from nysplus_experiments.paper.runs import Estimate
+from nysplus_experiments.harness.statistics import Estimate
 
 Verdict = Literal["held", "not held", "undecided", "not testable here"]
 
@@ -46,29 +45,6 @@ def judge(rule: Rule, evidence: Evidence) -> Judgement:
     if not evidence.total.has_interval:
         return Judgement("undecided", "One trial only, so there is no interval.")
     return rule.judge(evidence)
-
-
-# -- words ---------------------------------------------------------------------------------------
-
-
-def digits(value: float) -> int:
-    """Return how many decimals show two figures of a small number, at least two, at most four."""
-    small = 0.0 < abs(value) < 0.1
-    return min(4, 1 - math.floor(math.log10(abs(value)))) if small else 2
-
-
-def interval_text(value: Estimate, sign: bool = False, unit: str = "") -> str:
-    """Return "mean [low, high]", or the mean alone for a single trial."""
-    spec = f"{'+' if sign else ''}.{digits(value.mean)}f"
-    tail = f" {unit}" if unit else ""
-    if not value.has_interval:
-        return f"{value.mean:{spec}}{tail}"
-    return f"{value.mean:{spec}}{tail} [{value.low:{spec}}, {value.high:{spec}}]"
-
-
-def trials_text(count: int) -> str:
-    """Return "1 trial" or "5 trials"."""
-    return f"{count} trial{'' if count == 1 else 's'}"
 
 
 def clear(cells: Iterable[Estimate]) -> tuple[int, int]:

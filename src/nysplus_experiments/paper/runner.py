@@ -22,37 +22,14 @@ import scipy
 import sklearn
 
 import nysplus
-from nysplus_experiments.harness import datasets, results
+from nysplus._files import write_whole
+from nysplus_experiments.harness import datasets, records
+from nysplus_experiments.harness.measurement import measure, processor
 from nysplus_experiments.paper.duration import estimate_seconds
-from nysplus_experiments.paper.experiment import (
-    PROFILES,
-    Experiment,
-    ExperimentError,
-    Grid,
-    Run,
-    load_experiment,
-    load_profile,
-    parse_experiment,
-)
-from nysplus.experiments._measure import largest_peak, measure
+from nysplus_experiments.paper.experiment import Experiment, Grid
 from nysplus_experiments.paper.methods import FULL_ROWS, METHODS, Trial, fit_method, seed_of
 from nysplus_experiments.paper.results import Key, Result, read_results
-
-__all__ = [
-    "PROFILES",
-    "Experiment",
-    "ExperimentError",
-    "Grid",
-    "Plan",
-    "Run",
-    "Step",
-    "load_experiment",
-    "load_profile",
-    "parse_experiment",
-    "plan",
-    "read_notes",
-    "run",
-]
+from nysplus_experiments.paper.trial import largest
 
 RESULTS_FILE = "results.csv"
 NOTES_FILE = "notes.json"
@@ -63,14 +40,14 @@ NOTES_FILE = "notes.json"
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be run.
+    """Rows to fit.
 
     Attributes
     ----------
     tasks : tuple of Key
         In the order of the run, none twice.
     notes : tuple of str
-        What was left out, and why.
+        Rows that are left out, and why.
     """
 
     tasks: tuple[Key, ...]
@@ -159,7 +136,7 @@ def _order(task: Key) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Step:
-    """Where a run is, told before each row and after the last one.
+    """Progress of a run, reported before each row and after the last one.
 
     Attributes
     ----------
@@ -204,7 +181,7 @@ def run(
         All rows of the file, those of other experiments included.
     """
     todo, path = plan(experiment), out / RESULTS_FILE
-    results.start(path)
+    records.begin(path, Result, environment=None)
     _write_notes(out, list(todo.notes), {})
     finished = {row.key for row in read_results(path) if row.ok}
     tasks = [task for task in todo.tasks if task not in finished]
@@ -217,7 +194,7 @@ def run(
         result, trial = _fit(task, trial)
         if trial is not None:
             _write_notes(out, None, {task.dataset: list(trial.split.deviations)})
-        results.append(path, result)
+        records.append(path, result)
         clock.tick(result)
     progress(clock.step(None))
     return read_results(path)
@@ -279,13 +256,12 @@ def _fit(task: Key, trial: Trial | None) -> tuple[Result, Trial | None]:
 def _measured(row: Result, task: Key, trial: Trial) -> Result:
     split = trial.split
     fitted = fit_method(task.method, trial, task.n, task.n_initial)
-    with measure() as prediction:
-        codes = fitted.predict(split.X_test)
-    peak = largest_peak(fitted.peak_rss_mb, prediction.peak_rss_mb)
+    prediction = measure(fitted.predict, split.X_test)
+    peak = largest(fitted.peak_rss_mb, prediction.peak_mb)
     first = fitted.first_stage_seconds
     return replace(
         row,
-        accuracy=round(trial.accuracy(codes), 6),
+        accuracy=round(trial.accuracy(prediction.result), 6),
         first_stage_seconds=None if first is None else round(first, 6),
         final_stage_seconds=round(fitted.final_stage_seconds, 6),
         predict_seconds=round(prediction.seconds, 6),
@@ -308,17 +284,8 @@ def _versions() -> dict[str, Any]:
         "scipy": scipy.__version__,
         "sklearn": sklearn.__version__,
         "nysplus": nysplus.__version__,
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
+        "machine": f"{processor()}, {os.cpu_count()} cores, {platform.system()}",
     }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()
 
 
 # -- notes ---------------------------------------------------------------------------------------
@@ -334,9 +301,7 @@ def _write_notes(out: Path, left_out: list[str] | None, deviations: dict[str, li
     }
     if new == old and path.exists():
         return
-    partial = path.with_name(f".{path.name}-{os.getpid()}.part")
-    partial.write_text(json.dumps(new, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    write_whole(path, (json.dumps(new, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _read_notes(path: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Finished runs, looked up by curve and paired by trial, with Student intervals.
+"""Look up finished runs by curve and pair them by trial.
 
-What `figures`, `claims` and `report` share. A curve is a method with its rule for ``n_0``; a cell
+A curve is a method with its rule for ``n_0``; a cell
 is one size of a curve, a mapping from trial to result; a series maps trials to numbers. Trials of
 the same number use the same split, so two curves are compared by the differences of their series.
 """
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from nysplus_experiments.harness.datasets import DATASETS
+from nysplus_experiments.harness.statistics import Series, subtract
 from nysplus_experiments.paper.results import Result
 
 Cell = dict[int, Result]
-Series = dict[int, float]
 
 #: Methods without landmarks: their accuracy does not depend on ``n``.
 FULL_METHODS = ("KRR", "KSVM")
@@ -68,44 +67,6 @@ def series(cell: Cell, value: Callable[[Result], float | None] = accuracy) -> Se
     """Return one number a trial, without the trials that lack it."""
     pairs = ((trial, value(result)) for trial, result in sorted(cell.items()))
     return {trial: x for trial, x in pairs if x is not None and math.isfinite(x)}
-
-
-# -- intervals -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over trials with its 95 % interval; the interval is NaN for a single trial."""
-
-    mean: float
-    low: float
-    high: float
-    trials: int
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether there were two trials or more."""
-        return self.trials > 1
-
-    def map(self, function: Callable[[float], float]) -> Estimate:
-        """Return the estimate on another, increasing scale."""
-        return Estimate(function(self.mean), function(self.low), function(self.high), self.trials)
-
-
-def estimate(values: Iterable[float]) -> Estimate:
-    """Return the mean of ``values`` with its 95 % interval by Student's t.
-
-    >>> estimate([1.0, 2.0, 3.0]).mean
-    2.0
-    """
-    x = np.fromiter(values, dtype=np.float64)
-    if len(x) == 0:
-        raise ValueError("estimate() got no value. Pass at least one.")
-    mean = float(x.mean())
-    if len(x) == 1:
-        return Estimate(mean, math.nan, math.nan, 1)
-    half = float(stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / math.sqrt(len(x)))
-    return Estimate(mean, mean - half, mean + half, len(x))
 
 
 # -- look-up -------------------------------------------------------------------------------------
@@ -214,15 +175,3 @@ class Runs:
             theirs = self.accuracies(dataset, worse)
         paired = {n: subtract(ours[n], theirs[n]) for n in ours if n in theirs}
         return {n: gaps for n, gaps in paired.items() if gaps}
-
-
-def subtract(left: Series, right: Series) -> Series:
-    """Return ``left - right`` for the trials that both have."""
-    return {trial: left[trial] - right[trial] for trial in left if trial in right}
-
-
-def average(parts: Iterable[Series]) -> Series:
-    """Return the mean over ``parts`` for the trials that all of them have."""
-    parts = list(parts)
-    trials = set.intersection(*(set(part) for part in parts)) if parts else set()
-    return {t: float(np.mean([part[t] for part in parts])) for t in sorted(trials)}

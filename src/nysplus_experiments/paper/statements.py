@@ -1,4 +1,4 @@
-"""The claims in the paper's text, one statement each: where, what, its figures, how it is tested.
+"""Claims in the paper's text, one statement each: where, what, its figures, how it is tested.
 
 The claims are in our words. Sections are numbered as the paper prints them: 4.2 is the evaluation
 with the standard method, 4.3 the one with the other variants. Only the paper's numbers are written
@@ -13,7 +13,6 @@ from functools import partial
 
 from nysplus_experiments.paper import evidence as measure
 from nysplus_experiments.paper.evidence import At
-from nysplus_experiments.paper.runs import Curve, Runs, method_label
 from nysplus_experiments.paper.rules import (
     SOME_RANGE,
     WIDE_RANGE,
@@ -26,6 +25,7 @@ from nysplus_experiments.paper.rules import (
     Over,
     Rule,
 )
+from nysplus_experiments.paper.runs import Curve, Runs, method_label
 
 SIX = ("usps", "har", "letter", "cod_rna", "mnist", "buzz")
 REDUNDANT = ("svhn", "ijcnn1", "covtype")

@@ -1,4 +1,4 @@
-"""What one trial is fitted on, and the records that a fit leaves."""
+"""Data of one trial, and records of its fits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nysplus._blocks import Blocks
 from nysplus._expansion import ExpansionFit, KernelExpansion
 from nysplus._feature_map import Approximation
 from nysplus._targets import ClassTargets, Float
-from nysplus_experiments.harness.datasets import Split
 from nysplus.kernels import RBF
 from nysplus.landmarks import Problem
+from nysplus_experiments.harness.datasets import Split
 
 # The paper's ρ.
 ALPHA = 1e-5
@@ -34,7 +34,7 @@ def seed_of(dataset: str, trial: int, first_size: int) -> int:
 
 @dataclass(frozen=True)
 class Stage:
-    """A model on landmarks, what it took, and the generator as the fit left it."""
+    """A model on landmarks, its time and memory, and the generator as the fit left it."""
 
     fit: ExpansionFit
     seconds: float
@@ -86,7 +86,7 @@ class Trial:
         self._stage: tuple[tuple[str, int], Stage] | None = None
 
     def problem(self, approximation: Approximation) -> Problem:
-        """Return what a selector gets."""
+        """Return the problem that a selector gets."""
         return Problem(self.blocks, self.kernel, approximation, (ALPHA,))
 
     def seed(self, first_size: int) -> int:
@@ -130,3 +130,8 @@ def on_landmarks(
         kernel_evaluations=evaluations,
         peak_rss_mb=peak_rss_mb,
     )
+
+
+def largest(*peaks: float | None) -> float | None:
+    """Return the largest of the peaks that are known, or None."""
+    return max((peak for peak in peaks if peak is not None), default=None)

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nysplus.experiments import _evidence as measure
-from nysplus.experiments._evidence import At, NotTestable
-from nysplus.experiments._runs import Curve, Estimate, Runs, average, estimate
-from nysplus.experiments._verdicts import (
+from nysplus_experiments.harness.datasets import DATASETS
+from nysplus_experiments.harness.statistics import Estimate, average, estimate
+from nysplus_experiments.paper import evidence as measure
+from nysplus_experiments.paper.claims import VERDICTS, evaluate, summary
+from nysplus_experiments.paper.evidence import At, NotTestable
+from nysplus_experiments.paper.results import Result
+from nysplus_experiments.paper.rules import (
     SOME_RANGE,
     WIDE_RANGE,
     AtLeast,
@@ -22,9 +25,7 @@ from nysplus.experiments._verdicts import (
     NoGain,
     judge,
 )
-from nysplus.experiments.claims import VERDICTS, evaluate, summary
-from nysplus.experiments.datasets import DATASETS
-from nysplus.experiments.results import Result
+from nysplus_experiments.paper.runs import Curve, Runs
 
 PLUS, PLAIN = Curve("Nys+"), Curve("Nys")
 

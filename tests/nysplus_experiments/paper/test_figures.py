@@ -7,8 +7,8 @@ import builtins
 import numpy as np
 import pytest
 
-from nysplus.experiments import figures
-from nysplus.experiments.results import Result
+from nysplus_experiments.paper import figures
+from nysplus_experiments.paper.results import Result
 
 ONE_STAGE = {"Nys": 0.0, "ENys": -0.4, "RNys": -0.6, "KNys": 0.2, "Fourier": -4.0}
 TWO_STAGE = {"Nys+": 0.5, "ENys+": 0.3, "RNys+": 0.1, "KNys+": -0.2, "SC": 0.6}

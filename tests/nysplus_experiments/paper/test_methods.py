@@ -8,10 +8,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from nysplus import EnsembleMap, NystroemClassifier, RandomizedMap
-from nysplus.experiments import _baselines, datasets, methods
-from nysplus.experiments.datasets import Split
-from nysplus.experiments.methods import METHODS, Trial, fit_method
 from nysplus.landmarks import KMeans, NegativeMargin, SupervisedKMeans, SupportCentroids
+from nysplus_experiments.harness import datasets
+from nysplus_experiments.harness.datasets import Split
+from nysplus_experiments.paper import baselines, methods
+from nysplus_experiments.paper.methods import METHODS, Trial, fit_method
 
 MAPS = {"Nys": "standard", "ENys": EnsembleMap(n_experts=5), "RNys": RandomizedMap()}
 
@@ -127,7 +128,7 @@ def test_kernel_ridge_is_dense_kernel_ridge_with_a_free_intercept(split: Split) 
     fitted = fit_method("KRR", trial, 300)
     expected = (kernel(X_test, X) @ A + b).argmax(axis=1)
     np.testing.assert_array_equal(fitted.predict(X_test), expected)
-    expansion = _baselines.kernel_ridge(trial.kernel, X, Y, methods.ALPHA)
+    expansion = baselines.kernel_ridge(trial.kernel, X, Y, methods.ALPHA)
     np.testing.assert_allclose(expansion.intercept, b, rtol=1e-6)
     np.testing.assert_allclose(expansion(X_test), kernel(X_test, X) @ A + b, atol=1e-6)
     assert fitted.paper_bytes == 8 * 300 * (64 + 10)

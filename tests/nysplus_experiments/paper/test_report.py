@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
+import html
 import re
 from html.parser import HTMLParser
 
 import pytest
 
-from nysplus.experiments import claims
-from nysplus.experiments.report import write_report
-from nysplus.experiments.results import Result
+from nysplus_experiments.paper import claims
+from nysplus_experiments.paper.report import write_report
+from nysplus_experiments.paper.results import Result
 
 # The smallest PNG that browsers show: one transparent pixel.
 PIXEL = base64.b64decode(
@@ -96,7 +97,7 @@ def test_sections_and_summary(tmp_path):
     for name in ("summary", "claims", "figures", "tables", "deviations", "failures", "machine"):
         assert f'<section id="{name}">' in content
         assert f'href="#{name}"' in content
-    assert claims.summary(claims.evaluate(results)) in content.replace("&#x27;", "'")
+    assert claims.summary(claims.evaluate(results)) in html.unescape(content)
     assert "nysplus reproduce" in content
 
 
@@ -136,7 +137,7 @@ def test_failures_are_listed_and_escaped(tmp_path):
     failed = Result("letter", "KNys", 4000, None, 2, 7, "error", error)
     content = read([*made_up(), failed], tmp_path)
     assert "&lt;script&gt;" in content
-    assert "&amp; &quot;more&quot;" in content
+    assert "&amp; &#34;more&#34;" in content
     assert "No run failed." not in content
     assert "No run failed." in read(made_up(), tmp_path)
 
@@ -169,7 +170,7 @@ def test_writing_again_gives_the_same_page_and_fits_nothing(tmp_path, monkeypatc
         raise AssertionError("fitted or loaded something")
 
     monkeypatch.setattr("nysplus.NystroemClassifier.fit", refuse)
-    monkeypatch.setattr("nysplus.experiments.datasets.load", refuse)
+    monkeypatch.setattr("nysplus_experiments.harness.datasets.load", refuse)
     assert read(made_up(), tmp_path) == first
 
 

@@ -1,25 +1,28 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from nysplus.experiments import datasets, methods, results, runner
-from nysplus.experiments._measure import largest_peak, measure
-from nysplus.experiments.results import Key, Result, ResultsError, read_results
-from nysplus.experiments.runner import (
+from nysplus_experiments.harness import datasets, records
+from nysplus_experiments.harness.measurement import measure
+from nysplus_experiments.harness.records import ResultsError
+from nysplus_experiments.paper import methods, runner
+from nysplus_experiments.paper.experiment import (
     Experiment,
     ExperimentError,
+    Grid,
     load_experiment,
     load_profile,
     parse_experiment,
-    plan,
-    read_notes,
-    run,
 )
+from nysplus_experiments.paper.results import Key, Result, read_results
+from nysplus_experiments.paper.runner import plan, read_notes, run
+from nysplus_experiments.paper.trial import largest
 
 SMALL = """
 trials = 2
@@ -51,7 +54,7 @@ def content(rows: list[Result]) -> list[dict[str, Any]]:
 # -- experiments ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", runner.PROFILES)
+@pytest.mark.parametrize("name", ["smoke", "standard", "paper"])
 def test_profiles_are_valid(name: str) -> None:
     experiment = load_profile(name)
     assert experiment.description
@@ -136,8 +139,8 @@ def test_overrides_apply_to_their_dataset_only() -> None:
     trials = 7
     """
     grids = parse_experiment(text).runs[0].grids
-    assert grids["digits"] == runner.Grid((10, 20), "same", 1)
-    assert grids["usps"] == runner.Grid((30,), (40,), 7)
+    assert grids["digits"] == Grid((10, 20), "same", 1)
+    assert grids["usps"] == Grid((30,), (40,), 7)
 
 
 def test_narrowing_keeps_figures_and_datasets() -> None:
@@ -270,19 +273,18 @@ def test_rows_are_complete(finished: Path, experiment: Experiment) -> None:
 
 def test_peak_memory_is_that_of_the_step() -> None:
     """A step after a hungry one does not inherit its peak, and does not need to hold its own."""
-    with measure() as before:
-        pass
-    with measure() as hungry:
-        np.ones(20_000_000).sum()
-    with measure() as after:
-        pass
-    if before.peak_rss_mb is None:
+    before = measure(int)
+    hungry = measure(lambda: np.ones(20_000_000).sum())
+    after = measure(int)
+    if before.peak_mb is None:
         pytest.skip("this system cannot reset the peak")
-    assert hungry.peak_rss_mb > before.peak_rss_mb + 140  # 160 MB are 153 MiB
-    assert after.peak_rss_mb < hungry.peak_rss_mb - 140
+    assert hungry.result == 20_000_000
+    assert hungry.peak_mb > before.peak_mb + 140  # 160 MB are 153 MiB
+    assert hungry.added_mb > 140
+    assert after.peak_mb < hungry.peak_mb - 140
     assert hungry.seconds > after.seconds > 0
-    assert largest_peak(None, 3.0, 2.0) == 3.0
-    assert largest_peak(None, None) is None
+    assert largest(None, 3.0, 2.0) == 3.0
+    assert largest(None, None) is None
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 7, 15])
@@ -367,9 +369,9 @@ def test_rows_survive_the_file(tmp_path: Path) -> None:
     path = tmp_path / "new" / "results.csv"
     row = Result("usps", "Nys+", 10, 20, 3, 7, "error", error='a "quoted", thing — ✓')
     other = replace(row, n=11, status="ok", error="", accuracy=0.1 + 0.2, stored_bytes=2**40)
-    results.start(path)
+    records.begin(path, Result, None)
     for each in (row, other):
-        results.append(path, each)
+        records.append(path, each)
     assert read_results(path) == [row, other]
     header = path.read_text(encoding="utf-8").splitlines()[0]
     assert header.startswith("dataset,method,n,n_initial,trial,seed,status,error,accuracy,first_")
@@ -378,20 +380,20 @@ def test_rows_survive_the_file(tmp_path: Path) -> None:
 
 def test_of_two_rows_with_one_key_the_last_counts(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
-    results.start(path)
+    records.begin(path, Result, None)
     failed = Result("usps", "Nys", 10, None, 0, 7, "error", error="no")
     for row in (failed, replace(failed, trial=1), replace(failed, status="ok", error="")):
-        results.append(path, row)
+        records.append(path, row)
     assert [(row.trial, row.status) for row in read_results(path)] == [(1, "error"), (0, "ok")]
 
 
 def test_other_files_are_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_text("a,b\n1,2\n")
-    for use in (results.start, read_results):
+    for use in (partial(records.begin, row_class=Result, environment=None), read_results):
         with pytest.raises(ResultsError, match=r"results\.csv does not start with .* got 'a,b'"):
             use(path)
     assert path.read_text() == "a,b\n1,2\n"
-    path.write_text(",".join(results.COLUMNS) + "\nusps,Nys\n")
+    path.write_text(",".join(field.name for field in fields(Result)) + "\nusps,Nys\n")
     with pytest.raises(ResultsError, match="line 2 is not a row of 26 columns"):
         read_results(path)
