@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from nysplus_experiments.harness.bench import BenchOptions, Step
+from nysplus_experiments.harness.bench import BenchOptions, BenchStep
 
 
-def _step(module: str) -> Step:
+def _step(module: str) -> BenchStep:
     """Return the step of a module, which is imported when the step runs."""
 
     def run(options: BenchOptions) -> None:
@@ -17,7 +17,7 @@ def _step(module: str) -> Step:
 
 
 #: The first five write results; the others print their findings.
-STEPS: dict[str, Step] = {
+STEPS: dict[str, BenchStep] = {
     "peers": _step("peer_comparison"),
     "crossover": _step("crossover"),
     "growth": _step("growth"),

@@ -1,127 +1,90 @@
-"""Look-up in the measurements of ``speed.csv``, and how numbers are written on the page."""
+"""Look up the measurements of ``speed.csv``: values, medians, and ratios within a repeat."""
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
+from pathlib import Path
 
-from measurement import Cell, Measurement
-from peers import FLOOR, SYSTEMS, TITLES
+import pandas as pd
 
-from nysplus.experiments.datasets import DATASETS
+from nysplus_experiments.harness import records
+from nysplus_experiments.harness.datasets import DATASETS
+from nysplus_experiments.speed.peers import FLOOR, SYSTEMS, TITLES
+from nysplus_experiments.speed.rows import Measurement
+
+#: Dataset, system, type of the rows, size; the size is 0 for systems without one.
+Cell = tuple[str, str, str, int]
+_CELL = ["dataset", "system", "dtype", "n"]
+_ORDER = {(system.name, system.dtype): i for i, system in enumerate(SYSTEMS)}
 
 
 class Runs:
-    """Measurements by cell: dataset, system, type of the rows, size."""
+    """Measurements by cell.
 
-    def __init__(self, rows: Iterable[Measurement]) -> None:
-        self._rows: dict[Cell, dict[int, Measurement]] = {}
-        for row in rows:  # a repeated row (an error and its retry) counts as it was last
-            self._rows.setdefault(row.cell, {})[row.repeat] = row
-        self.datasets = list(dict.fromkeys(cell[0] for cell in self._rows))
-        self.sizes = sorted({cell[3] for cell in self._rows if cell[3] is not None})
+    Attributes
+    ----------
+    datasets : list of str
+    sizes : list of int
+    runs : DataFrame
+        Successful measurements, indexed by cell and repeat.
+    medians : DataFrame
+        Medians over the repeats, indexed by cell.
+    failures : DataFrame
+        The last measurement of each cell without a successful one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        frame = records.frame(path, Measurement)
+        if frame.empty:
+            raise records.ResultsError(f"{path} has no rows. Run nysplus bench speed peers first.")
+        frame["n"] = frame["n"].fillna(0).astype(int)
+        frame = frame.drop_duplicates([*_CELL, "repeat"], keep="last")  # an error and its retry
+        self.datasets = list(frame["dataset"].unique())
+        self.sizes = sorted(set(frame["n"]) - {0})
+        self.runs = frame[frame["status"] == "ok"].set_index([*_CELL, "repeat"]).sort_index()
+        self.medians = self.runs.groupby(level=_CELL).median(numeric_only=True)
+        last = frame.drop_duplicates(_CELL, keep="last").set_index(_CELL)
+        self.failures = last[~last.index.isin(self.medians.index)]
+
+    def __contains__(self, cell: Cell) -> bool:
+        return cell in self.medians.index
 
     def cells(self, dataset: str) -> list[Cell]:
-        """Cells of a dataset that have numbers, in the order of the table of systems."""
-        order = {(s.name, s.dtype): i for i, s in enumerate(SYSTEMS)}
-        found = [cell for cell in self._rows if cell[0] == dataset and self.rows(cell)]
-        found = [cell for cell in found if cell[1] != FLOOR]
-        return sorted(found, key=lambda cell: (order[cell[1:3]], cell[3] or 0))
+        """Return the cells of a dataset without the floor, in the order of the systems."""
+        found = [cell for cell in self.medians.index if cell[0] == dataset and cell[1] != FLOOR]
+        return sorted(found, key=lambda cell: (_ORDER[cell[1:3]], cell[3]))
 
-    def rows(self, cell: Cell) -> dict[int, Measurement]:
-        """Successful measurements of a cell by repeat; none where there are none."""
-        return {k: row for k, row in self._rows.get(cell, {}).items() if row.status == "ok"}
-
-    def failures(self) -> list[Measurement]:
-        """One measurement a cell that never succeeded, the last."""
-        return [list(by.values())[-1] for cell, by in self._rows.items() if not self.rows(cell)]
-
-    def values(self, cell: Cell, column: str) -> list[float]:
-        """All values of a column, without the missing ones."""
-        found = (getattr(row, column) for row in self.rows(cell).values())
-        return [value for value in found if value is not None]
+    def values(self, cell: Cell, column: str) -> pd.Series:
+        """Return a column of a cell by repeat, without missing values."""
+        return self.runs.loc[cell, column].dropna()
 
     def median(self, cell: Cell, column: str) -> float:
-        """Median of a column, NaN where there is nothing."""
-        values = self.values(cell, column)
-        return statistics.median(values) if values else math.nan
+        """Return the median of a column, NaN where there is no value."""
+        return float(self.medians.loc[cell, column])
 
     def ratios(self, above: Cell, below: Cell, column: str) -> list[float]:
-        """Ratios of a column between measurements of the same repeat."""
-        tops, bottoms = self.rows(above), self.rows(below)
-        pairs = [
-            (getattr(tops[repeat], column), getattr(bottoms[repeat], column))
-            for repeat in sorted(tops.keys() & bottoms.keys())
-        ]
-        return [top / bottom for top, bottom in pairs if top is not None and bottom]
+        """Return ratios of a column between measurements of the same repeat."""
+        return list((self.values(above, column) / self.values(below, column)).dropna())
 
     def solver(self, cell: Cell) -> str:
-        """What nysplus says it did; empty for others."""
-        return next((row.solver for row in self.rows(cell).values()), "")
+        """Return ``solver_`` of a nysplus model, empty for other systems."""
+        return str(self.runs.loc[cell, "solver"].iloc[0])
 
-    def precision(self, cell: Cell) -> str:
-        """Type that a cell was computed in: its solver's, or else that of its rows."""
-        end = self.solver(cell).rpartition("-")[2]
-        return end if end in ("float32", "float64") else cell[2]
-
-
-# -- words ---------------------------------------------------------------------------------------
+    def pairs(self, *systems: tuple[str, str]) -> Iterator[tuple[Cell, ...]]:
+        """Yield cells of the given systems and types at equal datasets and sizes."""
+        for dataset in self.datasets:
+            for n in self.sizes:
+                cells = tuple((dataset, *system, n) for system in systems)
+                if all(cell in self for cell in cells):
+                    yield cells
 
 
 def dataset_title(name: str) -> str:
-    """Name of a dataset as the paper prints it."""
+    """Return the name of a dataset as the paper prints it."""
     return DATASETS[name].title
 
 
-def system_title(cell: Cell) -> str:
-    """Name of a system, with the type of its rows where there are several."""
-    several = len({system.dtype for system in SYSTEMS if system.name == cell[1]}) > 1
-    return f"{TITLES[cell[1]]}, {cell[2]}" if several else TITLES[cell[1]]
-
-
-# -- numbers -------------------------------------------------------------------------------------
-
-
-def short(value: float) -> str:
-    """Write a number with two or three digits and no exponent.
-
-    >>> short(0.01234), short(3.14159), short(1234.5), short(float("nan"))
-    ('0.012', '3.1', '1234', '–')
-    """
-    if not math.isfinite(value):
-        return "–"
-    if value == 0:
-        return "0"
-    digits = max(0, 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}"
-
-
-def spread(values: Sequence[float]) -> str:
-    """Write "median [smallest, largest]", or the number alone where there is one."""
-    if not values:
-        return "–"
-    middle = short(statistics.median(values))
-    return middle if len(values) == 1 else f"{middle} [{short(min(values))}, {short(max(values))}]"
-
-
-def size(n_bytes: float) -> str:
-    """Write a number of bytes.
-
-    >>> size(212_992), size(3_100_000)
-    ('208 kB', '3.0 MB')
-    """
-    if not math.isfinite(n_bytes):
-        return "–"
-    return f"{n_bytes / 2**20:.1f} MB" if n_bytes >= 2**20 else f"{n_bytes / 2**10:.0f} kB"
-
-
-def percent(accuracy: float) -> str:
-    """Write an accuracy."""
-    return f"{accuracy:.2f}" if math.isfinite(accuracy) else "–"
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return [f"| {' | '.join(cells)} |" for cells in lines]
+def system_title(name: str, dtype: str) -> str:
+    """Return the name of a system, with the type of its rows if there are several."""
+    several = sum(system.name == name for system in SYSTEMS) > 1
+    return f"{TITLES[name]}, {dtype}" if several else TITLES[name]

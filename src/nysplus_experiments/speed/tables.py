@@ -1,208 +1,256 @@
-"""The tables of the benchmark page that come from ``speed.csv``, as lines of Markdown."""
+"""Make the tables on speed against other libraries, in Markdown, from ``speed.csv``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from benchmark_runs import Runs, dataset_title, percent, short, size, spread, system_title, table
-from measurement import Cell
-from peers import FLOOR
+from nysplus_experiments.harness.tables import MISSING, markdown, percent, short, size, spread
+from nysplus_experiments.speed.peers import FLOOR
+from nysplus_experiments.speed.runs import Cell, Runs, dataset_title, system_title
 
-Section = list[str]
+NYSPLUS, NYSTROEM = "nysplus", "sklearn-nystroem"
+_OURS = (NYSPLUS, "nysplus-defaults")
+_COSTS = ("fit_seconds", "predict_seconds", "model_bytes")
+# Less than this many points of accuracy is the same accuracy as printed.
+_SAME = 0.005
 
 
-def same_work(runs: Runs) -> Section:
+def data(runs: Runs) -> str:
+    """List the datasets."""
+    rows = []
+    for dataset in runs.datasets:
+        first = runs.runs.loc[dataset].iloc[0]
+        counts = (f"{first['rows']:,}", f"{first['test_rows']:,}", str(first["features"]))
+        rows.append([dataset_title(dataset), *counts])
+    return markdown(("data", "training rows", "test rows", "features"), rows)
+
+
+def failures(runs: Runs) -> str:
+    """List the measurements that are missing, with the reason."""
+    rows = [
+        [
+            dataset_title(dataset),
+            system_title(system, dtype),
+            str(n or ""),
+            f"{row.status} ({row.note})",
+        ]
+        for (dataset, system, dtype, n), row in runs.failures.iterrows()
+    ]
+    return markdown(("data", "system", "n", "reason"), rows) if rows else "None."
+
+
+def same_work(runs: Runs) -> str:
     """Compare with scikit-learn's pipeline at the same landmarks."""
-    pairs = (("float32", "float32"), ("float32", "float64"), ("float64", "float64"))
+    types = (("float32", "float32"), ("float32", "float64"), ("float64", "float64"))
+
+    def both(write: Callable[[float], str], column: str, cells: tuple[Cell, ...]) -> str:
+        return " / ".join(write(runs.median(cell, column)) for cell in cells)
+
     rows = []
     for dataset in runs.datasets:
         for n in runs.sizes:
-            for own, other in pairs:
-                ours: Cell = (dataset, "nysplus", own, n)
-                theirs: Cell = (dataset, "sklearn-nystroem", other, n)
-                if runs.rows(ours) and runs.rows(theirs):
-                    rows.append(_same_work_row(runs, ours, theirs))
-    header = (
-        "data", "n", "rows: ours / theirs", "our fit, s", "fit: theirs / ours",
-        "predict: theirs / ours", "accuracy %: ours / theirs", "memory, MB: ours / theirs",
-        "model: ours / theirs",
-    )  # fmt: skip
-    return [
-        "## Same work: scikit-learn's `Nystroem` + `RidgeClassifier`",
-        "",
-        "How many times longer scikit-learn takes for the same landmarks.",
-        "",
-        *table(header, rows),
-        "",
-    ]
-
-
-def _same_work_row(runs: Runs, ours: Cell, theirs: Cell) -> list[str]:
-    def both(write: Callable[[float], str], column: str) -> str:
-        return " / ".join(write(runs.median(cell, column)) for cell in (ours, theirs))
-
-    return [
-        dataset_title(ours[0]),
-        str(ours[3]),
-        f"{ours[2]} / {theirs[2]}",
-        short(runs.median(ours, "fit_seconds")),
-        spread(runs.ratios(theirs, ours, "fit_seconds")),
-        spread(runs.ratios(theirs, ours, "predict_seconds")),
-        both(percent, "accuracy"),
-        both(short, "peak_mb"),
-        both(size, "model_bytes"),
-    ]
-
-
-def instead(runs: Runs) -> Section:
-    """Compare the largest model of each dataset with systems that have no size to choose."""
-    rows = []
-    for dataset in runs.datasets:
-        sizes = [n for n in runs.sizes if runs.rows((dataset, "nysplus", "float32", n))]
-        if not sizes:
-            continue
-        ours: Cell = (dataset, "nysplus", "float32", max(sizes))
-        for theirs in runs.cells(dataset):
-            if theirs[3] is None:
-                ratios = ("fit_seconds", "predict_seconds", "model_bytes")
+            for own, other in types:
+                cells = (dataset, NYSPLUS, own, n), (dataset, NYSTROEM, other, n)
+                if not all(cell in runs for cell in cells):
+                    continue
+                ratios = (spread(runs.ratios(*cells[::-1], column)) for column in _COSTS[:2])
                 rows.append(
                     [
-                        *(dataset_title(dataset), system_title(theirs), str(max(sizes))),
-                        *(percent(runs.median(cell, "accuracy")) for cell in (theirs, ours)),
-                        *(spread(runs.ratios(theirs, ours, column)) for column in ratios),
+                        *(dataset_title(dataset), str(n), f"{own} / {other}"),
+                        short(runs.median(cells[0], "fit_seconds")),
+                        *ratios,
+                        both(percent, "accuracy", cells),
+                        both(short, "peak_mb", cells),
+                        both(size, "model_bytes", cells),
                     ]
                 )
     header = (
-        "data", "system", "our n", "accuracy %: theirs", "ours", "fit: theirs / ours",
-        "predict: theirs / ours", "bytes: theirs / ours",
+        "data", "n", "type of rows", "fit, s", "fit time, ratio", "predict time, ratio",
+        "accuracy, %", "memory, MB", "model",
     )  # fmt: skip
-    return [
-        "## What a user would take instead",
-        "",
-        "Against our largest model of each dataset here, on float32 rows: uniform landmarks, fixed "
-        "ridge. How many times more time and bytes the other system takes.",
-        "",
-        *table(header, rows),
-        "",
-    ]
+    return markdown(header, rows)
 
 
-def floor(runs: Runs) -> Section:
+def largest_models(runs: Runs) -> str:
+    """Compare the largest model of each dataset with systems that have no size to choose."""
+    rows = []
+    for dataset in runs.datasets:
+        cells = [cell for cell in runs.cells(dataset) if cell[1:3] == (NYSPLUS, "float32")]
+        for peer in runs.cells(dataset):
+            if cells and peer[3] == 0:
+                ours = cells[-1]
+                rows.append(
+                    [
+                        *(dataset_title(dataset), system_title(*peer[1:3]), str(ours[3])),
+                        *(percent(runs.median(cell, "accuracy")) for cell in (peer, ours)),
+                        *(spread(runs.ratios(peer, ours, column)) for column in _COSTS),
+                    ]
+                )
+    header = (
+        "data", "system", "n of nysplus", "accuracy, %", "accuracy of nysplus, %",
+        "fit time, ratio", "predict time, ratio", "bytes, ratio",
+    )  # fmt: skip
+    return markdown(header, rows)
+
+
+def floor(runs: Runs) -> str:
     """Compare the fit with the matrix products alone."""
     rows = []
     for dataset in runs.datasets:
         for n in runs.sizes:
             for dtype in ("float32", "float64"):
-                ours: Cell = (dataset, "nysplus", dtype, n)
-                below: Cell = (dataset, FLOOR, runs.precision(ours), n)
-                if runs.rows(ours) and runs.rows(below):
-                    rows.append(
-                        [
-                            *(dataset_title(dataset), str(n), dtype),
-                            runs.solver(ours) or runs.precision(ours),
-                            *(short(runs.median(c, "fit_seconds")) for c in (ours, below)),
-                            spread(runs.ratios(ours, below, "fit_seconds")),
-                        ]
-                    )
-    header = ("data", "n", "rows", "solver", "fit, s", "floor, s", "fit / floor")
-    return [
-        "## How far from the floor",
-        "",
-        "The floor is what three matrix products take by themselves, in the precision that the fit "
-        "used and with the same threads: `X Zᵀ`, the whitening by a triangular product or solve "
-        "(the faster of the two), and the symmetric rank-k update. It is measured in the same run "
-        "on blocks of a few thousand rows, and the median block is scaled linearly to all rows. A "
-        "solver that needs fewer products can be below it.",
-        "",
-        *table(header, rows),
-        "",
-    ]
-
-
-def defaults(runs: Runs) -> Section:
-    """Show what the defaults cost and bring."""
-    rows = []
-    for dataset in runs.datasets:
-        for n in runs.sizes:
-            plain: Cell = (dataset, "nysplus", "float32", n)
-            full: Cell = (dataset, "nysplus-defaults", "float32", n)
-            if runs.rows(plain) and runs.rows(full):
+                ours = (dataset, NYSPLUS, dtype, n)
+                if ours not in runs:
+                    continue
+                solver = runs.solver(ours)
+                precision = solver.rpartition("-")[2]
+                known = precision in ("float32", "float64")
+                below = (dataset, FLOOR, precision if known else dtype, n)
+                if below not in runs:
+                    continue
                 rows.append(
                     [
-                        *(dataset_title(dataset), str(n)),
-                        short(runs.median(full, "fit_seconds")),
-                        spread(runs.ratios(full, plain, "fit_seconds")),
-                        *(percent(runs.median(cell, "accuracy")) for cell in (plain, full)),
+                        *(dataset_title(dataset), str(n), dtype, solver),
+                        *(short(runs.median(cell, "fit_seconds")) for cell in (ours, below)),
+                        spread(runs.ratios(ours, below, "fit_seconds")),
                     ]
                 )
+    header = ("data", "n", "type of rows", "solver", "fit, s", "floor, s", "fit / floor")
+    return markdown(header, rows)
+
+
+def defaults(runs: Runs) -> str:
+    """Compare the defaults with uniform landmarks and a fixed ridge."""
+    rows = [
+        [
+            *(dataset_title(plain[0]), str(plain[3])),
+            short(runs.median(full, "fit_seconds")),
+            spread(runs.ratios(full, plain, "fit_seconds")),
+            *(percent(runs.median(cell, "accuracy")) for cell in (plain, full)),
+        ]
+        for plain, full in runs.pairs((NYSPLUS, "float32"), ("nysplus-defaults", "float32"))
+    ]
     header = (
         "data", "n", "fit with defaults, s", "defaults / uniform and fixed ridge",
-        "accuracy %: uniform, fixed ridge", "accuracy %: defaults",
+        "accuracy, uniform and fixed ridge, %", "accuracy, defaults, %",
     )  # fmt: skip
-    return ["## What the defaults cost", "", *table(header, rows), ""]
+    return markdown(header, rows)
 
 
-def objective_gaps(runs: Runs) -> Section:
-    """Show how far fits are from the fit of float64 rows, as the training objective tells it."""
-    others = (
-        ("nysplus", "float32"),
-        ("sklearn-nystroem", "float32"),
-        ("sklearn-nystroem", "float64"),
-    )
+def objective(runs: Runs) -> str:
+    """Compare training objectives with that of nysplus on float64 rows."""
+    others = ((NYSPLUS, "float32"), (NYSTROEM, "float32"), (NYSTROEM, "float64"))
     rows = []
-    for dataset in runs.datasets:
-        for n in runs.sizes:
-            reference = runs.values((dataset, "nysplus", "float64", n), "objective")
-            if not reference:
-                continue
-            gaps = []
-            for name, dtype in others:
-                found = runs.values((dataset, name, dtype, n), "objective")
-                gaps.append(f"{found[0] / reference[0] - 1:.1e}" if found else "–")
-            solver = runs.solver((dataset, "nysplus", "float32", n)) or "–"
-            rows.append([dataset_title(dataset), str(n), short(reference[0]), solver, *gaps])
+    for (reference,) in runs.pairs((NYSPLUS, "float64")):
+        dataset, _, _, n = reference
+        best = runs.values(reference, "objective")
+        if best.empty:
+            continue
+        gaps = []
+        for other in others:
+            cell = (dataset, *other, n)
+            found = runs.values(cell, "objective") if cell in runs else []
+            gaps.append(f"{found.iloc[0] / best.iloc[0] - 1:.1e}" if len(found) else MISSING)
+        float32 = (dataset, *others[0], n)
+        solver = runs.solver(float32) if float32 in runs else MISSING
+        rows.append([dataset_title(dataset), str(n), short(best.iloc[0]), solver, *gaps])
     header = (
         "data", "n", "J, nysplus float64", "solver of float32 rows", "nysplus float32",
         "scikit-learn float32", "scikit-learn float64",
     )  # fmt: skip
-    return [
-        "## Objective",
-        "",
-        "`J = ‖K(X,Z)A + b − Y‖² + ρ tr(AᵀK(Z,Z)A)` of each fit over that of `nysplus` on float64 "
-        "rows, minus one; below zero is better. All rows hold the same values, J is evaluated in "
-        "float64 outside of the timing. `make exactness` compares with a dense reference.",
-        "",
-        *table(header, rows),
-        "",
-    ]
+    return markdown(header, rows)
 
 
-def everything(runs: Runs) -> Section:
+def everything(runs: Runs) -> str:
     """List all medians, folded away."""
-    lines = ["## All measurements", "", "Medians of the repeats.", ""]
+    columns = (
+        "fit_seconds", "fit_cpu_seconds", "predict_seconds", "predict_cpu_seconds", "peak_mb",
+        "predict_peak_mb",
+    )  # fmt: skip
+    header = (
+        "system", "n", "accuracy, %", "fit, s", "fit, CPU s", "predict, s", "predict, CPU s",
+        "memory of fit, MB", "memory of predict, MB", "model", "repeats",
+    )  # fmt: skip
+    parts = []
     for dataset in runs.datasets:
         rows = [
             [
-                system_title(cell),
-                "" if cell[3] is None else str(cell[3]),
+                *(system_title(*cell[1:3]), str(cell[3] or "")),
                 percent(runs.median(cell, "accuracy")),
-                *(
-                    short(runs.median(cell, column))
-                    for column in (
-                        *("fit_seconds", "fit_cpu_seconds"),
-                        *("predict_seconds", "predict_cpu_seconds"),
-                        *("peak_mb", "predict_peak_mb"),
-                    )
-                ),
+                *(short(runs.median(cell, column)) for column in columns),
                 size(runs.median(cell, "model_bytes")),
-                str(len(runs.rows(cell))),
+                str(len(runs.runs.loc[cell])),
             ]
             for cell in runs.cells(dataset)
         ]
-        header = (
-            "system", "n", "accuracy %", "fit, s", "fit, CPU s", "predict, s", "predict, CPU s",
-            "memory of fit, MB", "of predict, MB", "model", "runs",
-        )  # fmt: skip
         summary = f"<summary>{dataset_title(dataset)}</summary>"
-        lines += ["<details>", summary, "", *table(header, rows), "", "</details>", ""]
-    return lines
+        parts.append(f"<details>\n{summary}\n\n{markdown(header, rows)}\n\n</details>")
+    return "\n\n".join(parts)
+
+
+# -- where other libraries are ahead -------------------------------------------------------------
+
+
+def losses_same_size(runs: Runs) -> str:
+    """List the sizes at which scikit-learn's approximations are ahead of nysplus."""
+    header = ("data", "n", "system", "accuracy", "fit", "predict", "model size")
+    return _table_or_none(header, _same_size(runs))
+
+
+def _same_size(runs: Runs) -> Iterator[list[str]]:
+    for dataset in runs.datasets:
+        for peer in runs.cells(dataset):
+            _, name, dtype, n = peer
+            ours = (dataset, NYSPLUS, dtype, n)
+            if not n or name in _OURS or ours not in runs:
+                continue
+            points = runs.median(peer, "accuracy") - runs.median(ours, "accuracy")
+            lost = [f"{points:.2f} points" if points > _SAME else ""]
+            lost += [_times(runs.median(ours, c) / runs.median(peer, c)) for c in _COSTS]
+            if any(lost):
+                yield [dataset_title(dataset), str(n), system_title(name, dtype), *lost]
+
+
+def losses_same_accuracy(runs: Runs) -> str:
+    """List the systems without a size that are ahead of every nysplus model of their accuracy."""
+    header = (
+        "data", "system", "accuracy, %", "best of nysplus, %", "fit", "predict", "model size",
+    )  # fmt: skip
+    return _table_or_none(header, _same_accuracy(runs))
+
+
+def _same_accuracy(runs: Runs) -> Iterator[list[str]]:
+    for dataset in runs.datasets:
+        ours = [cell for cell in runs.cells(dataset) if cell[1] in _OURS]
+        if not ours:
+            continue
+        best = max(ours, key=lambda cell: runs.median(cell, "accuracy"))
+        for peer in runs.cells(dataset):
+            if peer[1] in _OURS or peer[3]:
+                continue
+            accuracy = runs.median(peer, "accuracy")
+            equal = [cell for cell in ours if runs.median(cell, "accuracy") > accuracy - _SAME]
+            lost = [_cheapest(runs, equal or [best], peer, column) for column in _COSTS]
+            if not equal or any(lost):
+                shown = percent(accuracy) if equal else f"**{percent(accuracy)}**"
+                highest = percent(runs.median(best, "accuracy"))
+                yield [dataset_title(dataset), system_title(*peer[1:3]), shown, highest, *lost]
+
+
+def _cheapest(runs: Runs, ours: list[Cell], peer: Cell, column: str) -> str:
+    """Write by how much a system is ahead of the cheapest cell, or nothing."""
+    cheapest = min(runs.median(cell, column) for cell in ours)
+    theirs = runs.median(peer, column)
+    times = _times(cheapest / theirs)
+    write = size if column == "model_bytes" else lambda value: f"{short(value)} s"
+    return f"{times} ({write(theirs)} against {write(cheapest)})" if times else ""
+
+
+def _times(ratio: float) -> str:
+    """Write a ratio that is above one as printed, otherwise nothing."""
+    return f"{ratio:.2f}×" if ratio >= 1.005 else ""
+
+
+def _table_or_none(header: tuple[str, ...], rows: Iterator[list[str]]) -> str:
+    found = list(rows)
+    return markdown(header, found) if found else "None."
