@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import DatasetNotFound, load
 
 MAX_TRAIN_ROWS, MAX_TEST_ROWS = 20_000, 10_000
@@ -80,7 +81,7 @@ class Problem:
 
     def width(self, name: str) -> float | str:
         """Return the value of ``gamma`` for "scale", "4 scale" or "auto"."""
-        return {"scale": self.scale, "4 scale": 4 * self.scale, "auto": "auto"}[name]
+        return "auto" if name == "auto" else {"scale": 1, "4 scale": 4}[name] * self.scale
 
 
 # All datasets of a trial are kept: sizes are an outer loop and return to each of them.
@@ -124,12 +125,19 @@ def available(names: Iterable[str]) -> list[str]:
     found = []
     for name in names:
         try:
-            load_problem(name, 0)
+            load_problem(name, 0, 1, 1)
             found.append(name)
         except DatasetNotFound as error:
             print(f"{name} is skipped. {error}")
     load_problem.cache_clear()  # worker processes load their own
     return found
+
+
+def chosen_datasets(options: BenchOptions, default: Sequence[str]) -> list[str]:
+    """Return the datasets to measure that can be loaded: digits alone for a smoke run."""
+    if options.smoke:
+        return [SMOKE]
+    return available(options.choose_datasets((*default, SMOKE), default))
 
 
 def fit_and_predict(model: Any, problem: Problem) -> tuple[np.ndarray, float]:
@@ -143,3 +151,9 @@ def fit_and_predict(model: Any, problem: Problem) -> tuple[np.ndarray, float]:
 def accuracy(predicted: np.ndarray, problem: Problem) -> float:
     """Return the accuracy on the test rows, in percent."""
     return 100 * float(np.mean(predicted == problem.y_test))
+
+
+def fit_and_score(model: Any, problem: Problem) -> tuple[float, float]:
+    """Return the accuracy of a model on the test rows, in percent, and the seconds of its fit."""
+    predicted, seconds = fit_and_predict(model, problem)
+    return accuracy(predicted, problem), seconds

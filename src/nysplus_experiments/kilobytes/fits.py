@@ -1,47 +1,47 @@
-"""How accurate models of a few kilobytes are: ours, a full SVM, gradient boosting, scikit-learn.
+"""Accuracy of models of a few kilobytes: ours, full SVMs, gradient boosting, Nystroem.
 
-- ``targets``: refined models of a size, with a number to reach
-- ``svc``: support vector machines in turn with refined models whose settings are not searched for,
-  so that times can be compared
+- ``targets``: refined models at the sizes of the page's main table
+- ``svc``: SVMs in turn with refined models without a search of settings, to compare times
 - ``tabular``: refined and unrefined models of 16 kB against gradient boosting
 - ``flipped``: training rows of which a tenth have a wrong label
-- ``draws``: few training rows, with and without refinement: does the guard hold?
-- ``peers`` and ``sizes``: what the figure needs beside the targets
-- ``regression``: numbers instead of classes
+- ``draws``: few training rows, with and without refinement
+- ``peers`` and ``sizes``: further points of the figure
+- ``regression``: regressors of 16 kB against gradient boosting
 
-A seed is that of the split, of the order of the rows and of the fit. Rows are read, split and
-scaled as for `selection`, but all of them are used. Settings are the defaults of each library;
-nothing is set for a dataset. Everything is fitted one after the other with the threads of
-OMP_NUM_THREADS, gradient boosting in a process of its own, where its threads wait as they like.
-A run that was stopped goes on with the same command. NYSPLUS_DATA names the folder of the data.
-
-    python benchmarks/kilobytes.py [--only targets sizes] [--datasets letter usps] [--seeds 5]
-        [--smoke] [--fresh]
+A seed is that of the split, of the order of the rows and of the fit. All training rows are used.
+Settings are the defaults of each library; nothing is set for a dataset. Fits run one after the
+other with the threads of OMP_NUM_THREADS, gradient boosting in a process of its own, in which its
+threads wait as the library prefers.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
-from pathlib import Path
+from itertools import product
 from statistics import median
 from typing import Any, NamedTuple
 
-import csv_rows
 import numpy as np
-from child_process import environment, n_threads, restart_with_fixed_threads, run_in_child
-from measurement import RESULTS
-from peers import SYSTEMS, System
-from selection import SMOKE, SOURCES, Problem, accuracy, load_problem
 from sklearn.metrics import root_mean_squared_error
 
 from nysplus import NystroemClassifier, NystroemRegressor, Refinement
-from nysplus.experiments.datasets import DatasetNotFound
+from nysplus_experiments.harness import measurement
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.problems import (
+    SMOKE,
+    SOURCES,
+    Problem,
+    accuracy,
+    available,
+    load_problem,
+)
+from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.speed.peers import SYSTEMS, System
 
+FILE = "kilobytes.csv"
 SEEDS = 5
 ALL_ROWS = sys.maxsize
 # -- methods
@@ -52,61 +52,43 @@ PEERS = {
     name: next(s for s in SYSTEMS if s.name == name and s.dtype == dtype)
     for name, dtype in ((SVC, "float64"), (NYSTROEM, "float32"), *((t, "float32") for t in TREES))
 }
-# -- data, the quickest first
+# -- datasets with their settings, the quickest first
+MAIN_SETTINGS = {
+    "pendigits": ("100", "500"),
+    "usps": ("64kB", "16kB"),
+    "letter": ("64kB", "16kB"),
+    "ijcnn1": ("100", "500"),
+    "ijcnn1-resplit": ("100", "500"),
+    "mnist": ("64kB", "16kB", "4kB", "1MB"),
+    "covtype": ("500",),
+}
 FIGURE_DATASETS = ("pendigits", "usps", "letter", "ijcnn1", "covtype", "mnist")
-TABULAR_DATASETS, TABULAR_SETTING = ("magic", "susy", "a9a", "skin"), "16kB"
+TABULAR_SETTING = REGRESSION_SETTING = "16kB"
 FLIPPED_DATASET, FLIPPED_SETTING, FLIPPED_SHARE = "letter", "64kB", 0.1
-DRAW_DATASETS = ("pendigits", "letter", "usps", "magic", "susy", "a9a")
 DRAWS, DRAW_ROWS, DRAW_SETTING = 20, 500, "100"
-REGRESSION_DATASETS, REGRESSION_SETTING = ("california", "kin40k"), "16kB"
-# How many seeds a support vector machine is worth; on MNIST one fit takes many minutes.
+# Seeds of the SVM; one fit on MNIST takes many minutes.
 SVC_SEEDS, QUICK_SETTING = {"usps": SEEDS, "letter": SEEDS, "mnist": 1}, "250"
-# Beside them in the figure. 500,000 rows of CovType are too many for it.
+# The figure has SVMs on these data, too. CovType's 500,000 rows are too many for an SVM.
 SVC_FIGURE_DATASETS = ("pendigits", "ijcnn1")
 NYSTROEM_SIZES = ("30", "100", "500")
-CURVE_BUDGETS, CURVE_SIZES = ("4kB", "16kB", "64kB"), ("20", "100", "500")
-# 500,000 rows take minutes for each.
+CURVE_SETTINGS = ("4kB", "16kB", "64kB", "20", "100", "500")
+# On 500,000 rows each fit takes minutes.
 CURVES = {"covtype": ("16kB", "20", "100", "500")}
-# Where fits are quick, and where they are not.
+# More seeds where fits are quick.
 CURVE_SEEDS = {"pendigits": 3, "usps": 3, "letter": 3, "ijcnn1": 1, "covtype": 1, "mnist": 1}
-# Boosting on MNIST takes minutes; more than this is given up.
+# Boosting on MNIST takes minutes; longer fits are stopped.
 TREE_SECONDS = 1200
-# Predictions that are quicker than a second are timed three times, and the median counts.
+# Predictions of less than a second are timed three times, and the median is kept.
 SHORT_PREDICT = 1.0
 
 
-class Target(NamedTuple):
-    """An accuracy in percent that a refined model of a size is to reach."""
-
-    dataset: str
-    setting: str
-    wanted: float
-
-
-TARGETS = (
-    Target("pendigits", "100", 98.0),
-    Target("pendigits", "500", 98.0),
-    Target("usps", "64kB", 95.5),
-    Target("usps", "16kB", 95.2),
-    Target("letter", "64kB", 98.4),
-    Target("letter", "16kB", 98.0),
-    Target("ijcnn1", "100", 97.8),
-    Target("ijcnn1", "500", 98.2),
-    Target("ijcnn1-resplit", "100", 99.0),
-    Target("ijcnn1-resplit", "500", 99.2),
-    Target("mnist", "64kB", 98.2),
-    Target("mnist", "16kB", 97.2),
-    Target("mnist", "4kB", 88.0),
-    Target("mnist", "1MB", 98.6),
-    Target("covtype", "500", 90.0),
-)
-
-
 class Key(NamedTuple):
-    """What a fit is about.
+    """Identity of a fit.
 
     Attributes
     ----------
+    part : str
+        A name in `PARTS`.
     method : str
         A name in `REFINE` or in `PEERS`.
     setting : str
@@ -129,16 +111,16 @@ class CompactFit:
     part, dataset, method, setting, seed
         As in `Key`.
     accuracy, rmse : float or None
-        Of the test rows: percent classified right, or the error in standard deviations of the
-        training rows' target.
+        Of the test rows: accuracy in percent, or the error in standard deviations of the training
+        target.
     bytes : int
-        What has to be stored to predict.
+        Size of the stored model.
     landmarks, rank : int or None
-        Landmarks, and columns of the learned map; None where there are none.
+        Landmarks, and columns of the learned map; None without any.
     storage : str
-        Type of the stored landmarks; empty for the other libraries.
+        Type of the stored landmarks; empty for other libraries.
     refined : int or None
-        1 where refinement was kept, 0 where not.
+        1 if the refinement was kept, else 0.
     rows, test_rows : int
     """
 
@@ -162,11 +144,11 @@ class CompactFit:
 
     @property
     def key(self) -> Key:
-        """What the row is about."""
+        """Identity of the fit."""
         return Key(*astuple(self)[:5])
 
 
-# -- what is run ---------------------------------------------------------------------------------
+# -- plan ----------------------------------------------------------------------------------------
 
 
 def in_bytes(setting: str) -> bool:
@@ -174,83 +156,57 @@ def in_bytes(setting: str) -> bool:
     return setting.endswith("B")
 
 
-def _targets(dataset: str, seeds: int) -> Iterator[Key]:
-    own = [target for target in TARGETS if target.dataset == dataset]
-    for seed in range(seeds):
-        for target in own:
-            yield Key("targets", dataset, REFINED, target.setting, seed)
-
-
-def _svc(dataset: str, seeds: int) -> Iterator[Key]:
-    for seed in range(min(SVC_SEEDS[dataset], seeds)):
-        yield Key("svc", dataset, QUICK, QUICK_SETTING, seed)
-        yield Key("svc", dataset, SVC, "", seed)
-
-
-def _tabular(dataset: str, seeds: int) -> Iterator[Key]:
-    for seed in range(seeds):
-        for method in (REFINED, SELECTED):
-            yield Key("tabular", dataset, method, TABULAR_SETTING, seed)
-        for method in TREES:
-            yield Key("tabular", dataset, method, "", seed)
-
-
-def _flipped(dataset: str, seeds: int) -> Iterator[Key]:
-    for seed in range(seeds):
-        for method in (REFINED, SELECTED):
-            yield Key("flipped", dataset, method, FLIPPED_SETTING, seed)
-
-
-def _draws(dataset: str, seeds: int) -> Iterator[Key]:
-    for seed in range(DRAWS):
-        for method in (SELECTED, REFINED):
-            yield Key("draws", dataset, method, DRAW_SETTING, seed)
-
-
-def _peers(dataset: str, seeds: int) -> Iterator[Key]:
-    yield from (Key("peers", dataset, NYSTROEM, n, 0) for n in NYSTROEM_SIZES)
-    if dataset in SVC_FIGURE_DATASETS:
-        yield Key("peers", dataset, SVC, "", 0)
-    yield from (Key("peers", dataset, method, "", 0) for method in TREES[::-1])
-
-
-def _sizes(dataset: str, seeds: int) -> Iterator[Key]:
-    known = {target.setting for target in TARGETS if target.dataset == dataset}
-    for seed in range(min(CURVE_SEEDS[dataset], seeds)):
-        for setting in CURVES.get(dataset, (*CURVE_BUDGETS, *CURVE_SIZES)):
-            if setting not in known:
-                yield Key("sizes", dataset, REFINED, setting, seed)
-            if in_bytes(setting):
-                yield Key("sizes", dataset, SELECTED, setting, seed)
-
-
-def _regression(dataset: str, seeds: int) -> Iterator[Key]:
-    for seed in range(seeds):
-        for method in (REFINED, SELECTED):
-            yield Key("regression", dataset, method, REGRESSION_SETTING, seed)
-        yield Key("regression", dataset, TREES[0], "", seed)
-
-
-class Part(NamedTuple):
-    """A part of the run: its data, and ``plan(dataset, seeds)``, the fits of one."""
-
-    datasets: tuple[str, ...]
-    plan: Callable[[str, int], Iterator[Key]]
-
-
-# The most important ones first.
+# Datasets of each part, the most important part first.
 PARTS = {
-    "targets": Part(tuple(dict.fromkeys(target.dataset for target in TARGETS)), _targets),
-    "svc": Part(tuple(SVC_SEEDS), _svc),
-    "tabular": Part(TABULAR_DATASETS, _tabular),
-    "flipped": Part((FLIPPED_DATASET,), _flipped),
-    "draws": Part(DRAW_DATASETS, _draws),
-    "peers": Part(FIGURE_DATASETS, _peers),
-    "sizes": Part(FIGURE_DATASETS, _sizes),
-    "regression": Part(REGRESSION_DATASETS, _regression),
+    "targets": tuple(MAIN_SETTINGS),
+    "svc": tuple(SVC_SEEDS),
+    "tabular": ("magic", "susy", "a9a", "skin"),
+    "flipped": (FLIPPED_DATASET,),
+    "draws": ("pendigits", "letter", "usps", "magic", "susy", "a9a"),
+    "peers": FIGURE_DATASETS,
+    "sizes": FIGURE_DATASETS,
+    "regression": ("california", "kin40k"),
 }
-DATASETS = tuple(dict.fromkeys(name for part in PARTS.values() for name in part.datasets))
-# A fit of each kind on data that come with scikit-learn.
+
+
+def seeds_of(part: str, dataset: str, seeds: int) -> int:
+    """Return the number of seeds of a dataset in a part, at most ``seeds`` unless it is fixed."""
+    fixed = {"draws": DRAWS, "peers": 1}
+    limits = {"svc": SVC_SEEDS, "sizes": CURVE_SEEDS}
+    return fixed.get(part, min(seeds, limits.get(part, {}).get(dataset, seeds)))
+
+
+def models_of(part: str, dataset: str) -> Iterator[tuple[str, str]]:
+    """Yield the methods that are fitted to a dataset in a part, with their settings."""
+    match part:
+        case "targets":
+            yield from product((REFINED,), MAIN_SETTINGS[dataset])
+        case "svc":
+            yield from ((QUICK, QUICK_SETTING), (SVC, ""))
+        case "tabular":
+            yield from product((REFINED, SELECTED), (TABULAR_SETTING,))
+            yield from product(TREES, ("",))
+        case "flipped":
+            yield from product((REFINED, SELECTED), (FLIPPED_SETTING,))
+        case "draws":
+            yield from product((SELECTED, REFINED), (DRAW_SETTING,))
+        case "peers":
+            yield from product((NYSTROEM,), NYSTROEM_SIZES)
+            yield from product((SVC,) if dataset in SVC_FIGURE_DATASETS else (), ("",))
+            yield from product(TREES[::-1], ("",))
+        case "sizes":
+            for setting in CURVES.get(dataset, CURVE_SETTINGS):
+                if setting not in MAIN_SETTINGS[dataset]:
+                    yield REFINED, setting
+                if in_bytes(setting):
+                    yield SELECTED, setting
+        case "regression":
+            yield from product((REFINED, SELECTED), (REGRESSION_SETTING,))
+            yield TREES[0], ""
+
+
+DATASETS = tuple(dict.fromkeys(name for names in PARTS.values() for name in names))
+# A fit of each kind, on data that come with scikit-learn.
 SMOKE_PLAN = (
     Key("targets", SMOKE, REFINED, "20", 0),
     Key("svc", SMOKE, QUICK, "20", 0),
@@ -261,15 +217,14 @@ SMOKE_PLAN = (
 )
 
 
-def plan(parts: Sequence[str], datasets: Sequence[str], seeds: int) -> Iterator[Key]:
-    """Yield all fits, part by part in the order of `PARTS`; no peer that is not installed."""
-    for name, part in PARTS.items():
-        if name in parts:
-            for dataset in part.datasets:
-                if dataset in datasets:
-                    for key in part.plan(dataset, seeds):
-                        if key.method not in PEERS or PEERS[key.method].installed:
-                            yield key
+def plan(parts: Sequence[str], datasets: Sequence[str], seeds: int = SEEDS) -> Iterator[Key]:
+    """Yield all fits in the order of `PARTS`, without peers that are not installed."""
+    for part in PARTS:
+        for dataset in PARTS[part] if part in parts else ():
+            for seed in range(seeds_of(part, dataset, seeds) if dataset in datasets else 0):
+                for method, setting in models_of(part, dataset):
+                    if method not in PEERS or PEERS[method].installed:
+                        yield Key(part, dataset, method, setting, seed)
 
 
 # -- rows ----------------------------------------------------------------------------------------
@@ -277,15 +232,14 @@ def plan(parts: Sequence[str], datasets: Sequence[str], seeds: int) -> Iterator[
 
 @lru_cache(maxsize=1)  # the fits of a seed follow each other, and MNIST is large
 def rows_of(part: str, dataset: str, seed: int) -> Problem:
-    """Return the rows of a fit, with classes as numbers from 0 on."""
+    """Return the rows of a fit, with classes as the numbers 0 to L − 1."""
     load_problem.cache_clear()
-    few = DRAW_ROWS if part == "draws" else ALL_ROWS
-    problem = load_problem(dataset, seed, few, ALL_ROWS)
+    problem = load_problem(dataset, seed, DRAW_ROWS if part == "draws" else ALL_ROWS, ALL_ROWS)
     if SOURCES[dataset].regression:
         return problem
     classes, codes = np.unique(problem.y, return_inverse=True)
     code_of = {label: code for code, label in enumerate(classes.tolist())}
-    # A class that no training row has is never right.
+    # A class without training rows is never predicted.
     test_codes = np.array([code_of.get(label, -1) for label in problem.y_test.tolist()])
     if part == "flipped":
         codes = flipped(codes, len(classes), seed)
@@ -293,7 +247,7 @@ def rows_of(part: str, dataset: str, seed: int) -> Problem:
 
 
 def flipped(codes: np.ndarray, n_classes: int, seed: int) -> np.ndarray:
-    """Return codes of which a share, drawn at random, is any of the other classes."""
+    """Return codes of which a random share is replaced by another class."""
     rng = np.random.RandomState(seed)
     chosen = rng.permutation(len(codes))[: round(FLIPPED_SHARE * len(codes))]
     wrong = codes.copy()
@@ -308,144 +262,93 @@ def make_model(key: Key, problem: Problem) -> Any:
     """Return the unfitted model of a fit."""
     regression = SOURCES[key.dataset].regression
     if key.method not in PEERS:
-        estimator = NystroemRegressor if regression else NystroemClassifier
-        size = (
-            {"budget": key.setting} if in_bytes(key.setting) else {"n_components": int(key.setting)}
+        estimator: Any = NystroemRegressor if regression else NystroemClassifier
+        name, size = (
+            ("budget", key.setting) if in_bytes(key.setting) else ("n_components", int(key.setting))
         )
-        return estimator(**size, refine=REFINE[key.method], random_state=key.seed)
+        return estimator(**{name: size}, refine=REFINE[key.method], random_state=key.seed)
     if regression:
         from lightgbm import LGBMRegressor
 
-        return LGBMRegressor(n_jobs=n_threads(), random_state=key.seed, verbose=-1)
+        return LGBMRegressor(n_jobs=measurement.n_threads(), random_state=key.seed, verbose=-1)
     return PEERS[key.method].make(int(key.setting) if key.setting else None, problem.scale)
 
 
-def measure(key: Key) -> CompactFit:
-    """Fit, and predict the test rows."""
-    problem = rows_of(key.part, key.dataset, key.seed)
-    system = PEERS.get(key.method)
+def measure(*key: Any) -> CompactFit:
+    """Fit one model, and predict the test rows."""
+    what = Key(*key)
+    problem, system = rows_of(what.part, what.dataset, what.seed), PEERS.get(what.method)
     dtype = system.dtype if system else "float32"
     X, X_test = problem.X.astype(dtype), problem.X_test.astype(dtype)
-    model = make_model(key, problem)
-    start = time.perf_counter()
-    model.fit(X, problem.y)
-    fit_seconds = time.perf_counter() - start
-    seconds: list[float] = []
-    while not seconds or (seconds[0] < SHORT_PREDICT and len(seconds) < 3):
-        start = time.perf_counter()
-        predicted = model.predict(X_test)
-        seconds.append(time.perf_counter() - start)
-    if SOURCES[key.dataset].regression:
-        scores = None, float(root_mean_squared_error(problem.y_test, predicted))
-    else:
-        scores = accuracy(predicted, problem), None
+    fitted = measurement.measure(make_model(what, problem).fit, X, problem.y)
+    predicted = measurement.measure(fitted.result.predict, X_test)
+    seconds = [predicted.seconds]
+    while seconds[0] < SHORT_PREDICT and len(seconds) < 3:
+        seconds.append(measurement.measure(fitted.result.predict, X_test).seconds)
+    regression = SOURCES[what.dataset].regression
+    error = root_mean_squared_error(problem.y_test, predicted.result) if regression else None
     return CompactFit(
-        *key,
-        *scores,
-        *_size(model, system),
-        fit_seconds,
-        median(seconds),
+        *(what.part, what.dataset, what.method, what.setting, what.seed),
+        accuracy=None if regression else accuracy(predicted.result, problem),
+        rmse=error,
+        **_size(fitted.result, system),
+        fit_seconds=fitted.seconds,
+        predict_seconds=median(seconds),
         rows=len(X),
         test_rows=len(X_test),
-        threads=n_threads(),
+        threads=measurement.n_threads(),
     )
 
 
-def _size(model: Any, system: System | None) -> tuple[Any, ...]:
+def _size(model: Any, system: System | None) -> dict[str, Any]:
     """Return bytes, landmarks, rank, type of the stored landmarks and whether it is refined."""
     if system is not None:
-        return system.stored_bytes(model), None, None, "", None
+        ours = {"landmarks": None, "rank": None, "storage": "", "refined": None}
+        return {"bytes": system.stored_bytes(model), **ours}
     P, storage = model.projection_, model.expansion_.storage
     landmarks = model.landmarks_ if storage is None else storage.landmarks.values
-    return (
-        *(int(model.model_bytes_), len(landmarks), None if P is None else P.shape[1]),
-        *(landmarks.dtype.name, int(model.refined_)),
-    )
+    return {
+        "bytes": int(model.model_bytes_),
+        "landmarks": len(landmarks),
+        "rank": None if P is None else P.shape[1],
+        "storage": landmarks.dtype.name,
+        "refined": int(model.refined_),
+    }
 
 
-def run_fit(key: Key) -> CompactFit:
-    """Measure here, or in a new process where threads must wait differently."""
-    if key.method in TREES:
-        found: CompactFit = run_in_child(
-            measure, key, time_limit=TREE_SECONDS, library_waiting=True
+def run_fit(*key: Any) -> CompactFit:
+    """Measure here, or gradient boosting in a new process, where its threads wait differently."""
+    if Key(*key).method in TREES:
+        found: CompactFit = measurement.run_in_child(
+            measure, *key, time_limit=TREE_SECONDS, library_waiting=True
         )
         return found
-    return measure(key)
+    return measure(*key)
 
 
 # -- the run -------------------------------------------------------------------------------------
 
 
-def _present(dataset: str) -> bool:
-    """Tell whether there are rows; say so where there are none."""
-    try:
-        load_problem(dataset, 0, 1, 1)
-    except DatasetNotFound as error:
-        print(f"{dataset} is left out. {error}")
-        return False
-    return True
-
-
 def warm_up() -> None:
-    """Import what is measured in this process, and start its threads."""
+    """Import the libraries that are measured in this process, and start their threads."""
     for key in SMOKE_PLAN:
-        measure(key)
+        measure(*key)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run everything that is not in the file yet; return the number of failures."""
-    fits = csv_rows.begin(options.out, CompactFit, environment(), options.fresh)
-    done = {fit.key for fit in fits}
+def run(options: BenchOptions) -> None:
+    """Measure compact models.
+
+    Options of this step: parts, and seeds for the parts that do not fix their number.
+    """
+    options.expect("parts", "seeds")
+    parts = options.texts("parts", list(PARTS), list(PARTS))
     if options.smoke:
-        wanted = SMOKE_PLAN
+        tasks = [key for key in SMOKE_PLAN if key.part in parts]
     else:
-        present = [name for name in options.datasets if _present(name)]
-        wanted = tuple(plan(options.only, present, options.seeds))
-    tasks = [key for key in wanted if key not in done]
-    if tasks:
-        warm_up()
-    start, failures = time.perf_counter(), 0
-    for count, key in enumerate(tasks, start=1):
-        try:
-            row = run_fit(key)
-        except Exception as error:  # one fit that fails must not end a run of an hour
-            failures += 1
-            what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        else:
-            csv_rows.append(options.out, row)
-            score = f"{row.accuracy:.2f} %" if row.accuracy is not None else f"{row.rmse:.4f}"
-            what = f"{score}, {row.bytes:,} bytes, fit {row.fit_seconds:.1f} s"
-        minutes = (time.perf_counter() - start) / 60
-        print(
-            f"{count}/{len(tasks)} {minutes:.1f} min: {' '.join(map(str, key))}: {what}", flush=True
-        )
-    return failures
-
-
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
-    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=DATASETS)
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--smoke", action="store_true", help="seconds: a few fits of digits")
-    parser.add_argument("--out", type=Path, help="default: results/kilobytes.csv; build/ for smoke")
-    parser.add_argument("--fresh", action="store_true", help="measure again what is there")
-    options = parser.parse_args(arguments)
-    folder = RESULTS.parents[1] / "build" if options.smoke else RESULTS
-    options.out = options.out or folder / "kilobytes.csv"
-    return options
-
-
-def main() -> None:
-    restart_with_fixed_threads()
-    try:
-        failures = run(parse())
-    except KeyboardInterrupt:
-        sys.exit("\nStopped. The same command goes on from here.")
-    if failures:
-        sys.exit(f"{failures} fits failed; the same command tries them again.")
-
-
-if __name__ == "__main__":
-    main()
+        datasets = available(options.choose_datasets(DATASETS))
+        tasks = list(plan(parts, datasets, options.integer("seeds", SEEDS)))
+    measure_missing(
+        *(options.path(FILE), CompactFit, tasks, run_fit),
+        fresh=options.fresh,
+        prepare=None if options.smoke else warm_up,
+    )

@@ -1,296 +1,281 @@
-"""Look-up in ``kilobytes.csv``, the tables of the page on compact models, and their verdicts."""
+"""Tables of the page on compact models, in Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from statistics import median
+from collections.abc import Iterable
+from pathlib import Path
 
-from benchmark_runs import percent, short, size, spread, table
-from kilobytes import (
+import numpy as np
+import pandas as pd
+
+from nysplus_experiments.harness import records
+from nysplus_experiments.harness.problems import SOURCES
+from nysplus_experiments.harness.tables import MISSING, markdown, percent, short, size, spread
+from nysplus_experiments.kilobytes.fits import (
+    DRAW_SETTING,
+    FIGURE_DATASETS,
+    FILE,
+    FLIPPED_DATASET,
+    FLIPPED_SETTING,
+    MAIN_SETTINGS,
     PEERS,
     QUICK,
     QUICK_SETTING,
     REFINED,
+    REGRESSION_SETTING,
     SEEDS,
     SELECTED,
     SVC,
     TABULAR_SETTING,
-    TARGETS,
     TREES,
     CompactFit,
-    Target,
     in_bytes,
 )
-from selection import SOURCES
+from nysplus_experiments.kilobytes.published import RECORDS
 
-from nysplus._budget import make_budget
-
-# What is asked for beside the targets.
-SVC_FACTOR = 30
-TABULAR_MARGIN = 0.5
-Lines = list[str]
+KEY = ["part", "dataset", "method", "setting"]
+# Parts of the figure and of the comparison at any size.
+FIGURE_PARTS = ("targets", "svc", "peers", "sizes")
 
 
-class Fits:
-    """The fits by part, dataset, method and setting; each a list in the order of seeds."""
-
-    def __init__(self, rows: Iterable[CompactFit]) -> None:
-        self._cells: dict[tuple[str, str, str, str], dict[int, CompactFit]] = {}
-        for row in rows:
-            self._cells.setdefault(row.key[:4], {})[row.seed] = row
-
-    def all(self) -> list[CompactFit]:
-        """Return every fit."""
-        return [row for cell in self._cells.values() for row in cell.values()]
-
-    def of(self, part: str, dataset: str, method: str, setting: str = "") -> list[CompactFit]:
-        """Return the fits of a cell."""
-        cell = self._cells.get((part, dataset, method, setting), {})
-        return [cell[seed] for seed in sorted(cell)]
-
-    def datasets(self, part: str) -> list[str]:
-        """Return the data of a part, in the order in which they were measured."""
-        return list(dict.fromkeys(cell[1] for cell in self._cells if cell[0] == part))
+def read(results: Path) -> pd.DataFrame:
+    """Return the fits, the last of each key, ordered by seed."""
+    fits = records.frame(results / "kilobytes" / FILE, CompactFit)
+    return fits.drop_duplicates([*KEY, "seed"], keep="last").sort_values("seed", kind="stable")
 
 
-# -- numbers and words ---------------------------------------------------------------------------
+def cell(
+    fits: pd.DataFrame, part: str, dataset: str, method: str, setting: str = ""
+) -> pd.DataFrame:
+    """Return the fits of one model, by seed."""
+    return fits[(fits[KEY] == [part, dataset, method, setting]).all(axis=1)].set_index("seed")
 
 
-def accuracies(fits: Iterable[CompactFit]) -> list[float]:
-    """Return the accuracies that there are."""
-    return [fit.accuracy for fit in fits if fit.accuracy is not None]
+def datasets_of(fits: pd.DataFrame, part: str) -> list[str]:
+    """Return the datasets of a part, in the order of the table of datasets."""
+    found = set(fits.loc[fits["part"] == part, "dataset"])
+    return [name for name in SOURCES if name in found]
 
 
-def middle(fits: Iterable[CompactFit]) -> float:
-    """Return the median accuracy."""
-    return median(accuracies(fits))
+# -- numbers and names ---------------------------------------------------------------------------
 
 
-def extent(values: Sequence[float], spec: str = ".2f") -> str:
+def extent(values: Iterable[float], spec: str = ".2f") -> str:
     """Write "smallest to largest", or a dash for a single number."""
-    return "–" if len(values) < 2 else f"{min(values):{spec}} to {max(values):{spec}}"
+    x = list(values)
+    return MISSING if len(x) < 2 else f"{min(x):{spec}} to {max(x):{spec}}"
 
 
-def difference(values: Sequence[float], spec: str = "+.2f") -> str:
+def difference(values: pd.Series) -> str:
     """Write "median [smallest, largest]" of differences, or the only one."""
-    text = f"{median(values):{spec}}"
+    text = f"{values.median():+.2f}"
     if len(values) > 1:
-        text += f" [{min(values):{spec}}, {max(values):{spec}}]"
+        text += f" [{values.min():+.2f}, {values.max():+.2f}]"
     return text.replace("-", "−")
 
 
-def paired(
-    first: Iterable[CompactFit], second: Iterable[CompactFit]
-) -> list[tuple[CompactFit, CompactFit]]:
-    """Return the pairs of fits that share their seed."""
-    others = {fit.seed: fit for fit in second}
-    return [(fit, others[fit.seed]) for fit in first if fit.seed in others]
-
-
-def gains(first: Iterable[CompactFit], second: Iterable[CompactFit]) -> list[float]:
-    """Return how many points of accuracy the first are above the second, seed by seed."""
-    return [a - b for pair in paired(first, second) for a, b in [accuracies(pair)]]
+def gains(first: pd.DataFrame, second: pd.DataFrame) -> pd.Series:
+    """Return the points of accuracy by which the first fits are above the second, by seed."""
+    return (first["accuracy"] - second["accuracy"]).dropna()
 
 
 def setting_text(setting: str) -> str:
-    """Write a setting of ours: "64 kB" or "100 landmarks"."""
+    """Write a setting: "64 kB" or "100 landmarks"."""
     return f"{setting[:-2]} {setting[-2:]}" if in_bytes(setting) else f"{setting} landmarks"
 
 
-def shape_text(fits: Sequence[CompactFit]) -> str:
-    """Say what the median fit consists of."""
-    fit = sorted(fits, key=lambda fit: fit.accuracy or 0.0)[len(fits) // 2]
-    rank = "" if fit.rank is None else f" × {fit.rank}"
-    return f"{fit.landmarks}{rank}, {fit.storage}"
+def shape_text(fits: pd.DataFrame) -> str:
+    """Write the landmarks, rank and type of the median fit."""
+    fit = fits.sort_values("accuracy", kind="stable").iloc[len(fits) // 2]
+    rank = "" if np.isnan(fit["rank"]) else f" × {fit['rank']:.0f}"
+    return f"{fit['landmarks']:.0f}{rank}, {fit['storage']}"
 
 
-def enumeration(words: Sequence[str]) -> str:
-    """Join words: "a, b and c"."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+# -- tables --------------------------------------------------------------------------------------
 
 
-def titles(datasets: Iterable[str]) -> str:
-    """Name datasets in a sentence."""
-    return enumeration([SOURCES[name].title for name in datasets])
-
-
-# -- targets -------------------------------------------------------------------------------------
-
-
-def over_budget(fits: Iterable[CompactFit]) -> bool:
-    """Tell whether a fit has more bytes than it was allowed."""
-    return any(
-        in_bytes(fit.setting) and fit.bytes > make_budget(fit.setting).n_bytes for fit in fits
-    )
-
-
-def target_verdict(wanted: float, fits: Sequence[CompactFit]) -> str:
-    """Say whether a number is reached."""
-    if not fits:
-        return "not measured"
-    if over_budget(fits):
-        return "too large"
-    short_by = wanted - middle(fits)
-    return "met" if short_by <= 0 else f"missed by {max(short_by, 0.01):.2f}"
-
-
-def targets_table(fits: Fits) -> Lines:
-    """Return one line a target."""
+def data(fits: pd.DataFrame) -> str:
+    """Return the rows of each dataset and the binomial standard error of its test accuracy."""
     lines = []
-    for target in TARGETS:
-        own = of_target(fits, target)
-        columns = (
-            (
-                f"{middle(own):.2f}",
-                *(extent(accuracies(own)), str(len(own)), size(median(f.bytes for f in own))),
-                *(shape_text(own), spread([fit.fit_seconds for fit in own])),
+    for name in MAIN_SETTINGS:
+        own = fits[(fits["part"] == "targets") & (fits["dataset"] == name)]
+        if not own.empty:
+            fit = own.iloc[0]
+            share = fit["accuracy"] / 100
+            error = 100 * np.sqrt(share * (1 - share) / fit["test_rows"])
+            counts = (f"{fit['rows']:,}", f"{fit['test_rows']:,}")
+            lines.append([SOURCES[name].title, *counts, f"{error:.2f}"])
+    return markdown(("data", "training rows", "test rows", "standard error, points"), lines)
+
+
+def accuracy(fits: pd.DataFrame) -> str:
+    """Return one line a dataset and size of the refined models."""
+    lines = []
+    for name, settings in MAIN_SETTINGS.items():
+        for setting in settings:
+            own = cell(fits, "targets", name, REFINED, setting)
+            if own.empty:
+                continue
+            columns = [percent(own["accuracy"].median()), extent(own["accuracy"]), str(len(own))]
+            model = [size(own["bytes"].median()), shape_text(own)]
+            title = [SOURCES[name].title, setting_text(setting)]
+            lines.append([*title, *columns, *model, spread(list(own["fit_seconds"]))])
+    header = ("data", "size", "median, %", "range", "seeds", "model", "landmarks × rank, type")
+    return markdown((*header, "fit, s"), lines)
+
+
+def svc(fits: pd.DataFrame) -> str:
+    """Return one line a refined model that has a support vector machine to compare with."""
+    lines = []
+    for name in datasets_of(fits, "svc"):
+        theirs = cell(fits, "svc", name, SVC)
+        models = {f"{QUICK_SETTING}, no search": cell(fits, "svc", name, QUICK, QUICK_SETTING)}
+        for setting in MAIN_SETTINGS.get(name, ()):
+            models[setting_text(setting)] = cell(fits, "targets", name, REFINED, setting)
+        for title, own in models.items():
+            if own.index.intersection(theirs.index).empty:
+                continue
+            middles = own["accuracy"].median(), theirs["accuracy"].median()
+            ahead = f"{middles[0] - middles[1]:+.2f}".replace("-", "−")
+            ratios = (
+                spread(list((theirs[column] / own[column]).dropna()))
+                for column in ("bytes", "predict_seconds", "fit_seconds")
             )
-            if own
-            else ("–",) * 6
+            lines.append([SOURCES[name].title, title, *map(percent, middles), ahead, *ratios])
+    header = ("data", "model", "accuracy, %", "SVC, %", "difference", "bytes", "predict", "fit")
+    return markdown(header, lines)
+
+
+def medians(fits: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """Return accuracy and bytes of each model of the figure, by method and setting, small first."""
+    own = fits[fits["part"].isin(FIGURE_PARTS) & (fits["dataset"] == dataset)]
+    middles = own.groupby(["method", "setting"])[["accuracy", "bytes"]].median()
+    return middles.sort_values("bytes")
+
+
+def any_size(fits: pd.DataFrame) -> str:
+    """Return the best refined model and the best model of another library on each dataset."""
+    lines = []
+    for name in FIGURE_DATASETS:
+        own = medians(fits, name)
+        methods = own.index.get_level_values("method")
+        ours, theirs = own[methods == REFINED], own[methods.isin(list(PEERS))]
+        if ours.empty or theirs.empty:
+            continue
+        peer = theirs["accuracy"].idxmax()
+        best, other = ours.loc[ours["accuracy"].idxmax()], theirs.loc[peer]
+        ahead = f"{best['accuracy'] - other['accuracy']:+.2f}".replace("-", "−")
+        texts = [[percent(x["accuracy"]), size(x["bytes"])] for x in (best, other)]
+        lines.append([SOURCES[name].title, *texts[0], PEERS[peer[0]].title, *texts[1], ahead])
+    header = ("data", "refined, %", "model", "best of the other libraries", "its accuracy, %")
+    return markdown((*header, "its model", "difference"), lines)
+
+
+def published(fits: pd.DataFrame) -> str:
+    """Return published results with the smallest refined model that is as accurate."""
+    lines = []
+    for record in RECORDS:
+        own = medians(fits, record.dataset)
+        ours = own[own.index.get_level_values("method") == REFINED]
+        reached = ours[ours["accuracy"] >= record.accuracy]
+        title = [SOURCES[record.dataset].title, record.name]
+        smallest = size(reached["bytes"].iloc[0]) if len(reached) else "none"
+        lines.append([*title, percent(record.accuracy), size(record.bytes), smallest])
+    header = ("data", "method", "accuracy, %", "model", "smallest refined model as accurate")
+    return markdown(header, lines)
+
+
+def tabular(fits: pd.DataFrame) -> str:
+    """Return one line a dataset: refined models against unrefined ones and gradient boosting."""
+    lines = []
+    for name in datasets_of(fits, "tabular"):
+        refined, selected = (
+            cell(fits, "tabular", name, method, TABULAR_SETTING) for method in (REFINED, SELECTED)
         )
-        lines.append(
-            [
-                *(SOURCES[target.dataset].title, setting_text(target.setting)),
-                *(f"{target.wanted:.1f}", *columns, target_verdict(target.wanted, own)),
-            ]
-        )
-    header = ("data", "size", "wanted, %", "median, %", "range", "seeds", "model")
-    return table((*header, "landmarks × rank, type", "fit, s", "verdict"), lines)
+        if gains(refined, selected).empty:
+            continue
+        columns = [percent(refined["accuracy"].median()), extent(refined["accuracy"])]
+        columns += [f"{len(refined)} of {SEEDS}", difference(gains(refined, selected))]
+        for method in TREES:
+            trees = cell(fits, "tabular", name, method)
+            larger = trees["bytes"].median() / refined["bytes"].median()
+            columns += (
+                [MISSING, MISSING]
+                if trees.empty
+                else [difference(gains(refined, trees)), f"{short(larger)} ×"]
+            )
+        lines.append([SOURCES[name].title, *columns, spread(list(refined["fit_seconds"]))])
+    header = ["data", "median, %", "range", "seeds", "against unrefined"]
+    for method in TREES:
+        header += [f"against {PEERS[method].title}", "its bytes"]
+    return markdown((*header, "fit, s"), lines)
 
 
-def of_target(fits: Fits, target: Target) -> list[CompactFit]:
-    """Return the fits of a target."""
-    return fits.of("targets", target.dataset, REFINED, target.setting)
-
-
-# -- the support vector machine ------------------------------------------------------------------
-
-
-def svc_rows(fits: Fits) -> list[tuple[str, str, list[str], list[str]]]:
-    """Return dataset, model, what is not reached, and the columns, for each model of ours."""
-    rows = []
-    for dataset in fits.datasets("svc"):
-        svc = fits.of("svc", dataset, SVC)
-        models = {f"{QUICK_SETTING}, no search": fits.of("svc", dataset, QUICK, QUICK_SETTING)}
-        for target in TARGETS:
-            if target.dataset == dataset:
-                models[setting_text(target.setting)] = of_target(fits, target)
-        for name, own in models.items():
-            if pairs := paired(svc, own):
-                rows.append((dataset, name, *_against_svc(svc, own, pairs)))
-    return rows
-
-
-def _against_svc(
-    svc: list[CompactFit], own: list[CompactFit], pairs: list[tuple[CompactFit, CompactFit]]
-) -> tuple[list[str], list[str]]:
-    """Return what is not reached, and the columns."""
-    ratios = [
-        [getattr(theirs, column) / getattr(ours, column) for theirs, ours in pairs]
-        for column in ("bytes", "predict_seconds", "fit_seconds")
-    ]
-    ahead = middle(own) - middle(svc)
-    behind = ["accuracy"] if ahead < 0 else []
-    behind += [
-        word
-        for word, own_ratios, limit in zip(
-            ("bytes", "predict time", "fit time"),
-            ratios,
-            (SVC_FACTOR, SVC_FACTOR, 1.0),
-            strict=True,
-        )
-        if median(own_ratios) < limit
-    ]
-    columns = [percent(middle(own)), percent(middle(svc)), f"{ahead:+.2f}".replace("-", "−")]
-    return behind, [*columns, *(spread(own_ratios) for own_ratios in ratios)]
-
-
-def svc_table(fits: Fits) -> Lines:
-    """Return one line a model that has a support vector machine beside it."""
-    header = (
-        "data",
-        "model",
-        "accuracy, %",
-        "SVC, %",
-        "difference",
-        "bytes",
-        "predict",
-        "fit",
-        "verdict",
-    )
-    return table(
-        header,
-        (
-            [
-                *(SOURCES[dataset].title, name, *columns),
-                f"not: {', '.join(behind)}" if behind else "all met",
-            ]
-            for dataset, name, behind, columns in svc_rows(fits)
-        ),
-    )
-
-
-def svc_verdict(fits: Fits) -> str:
-    """Say on which data some model fulfils everything."""
-    rows = svc_rows(fits)
-    data = list(dict.fromkeys(dataset for dataset, *_ in rows))
-    best = {
-        dataset: [model for name, model, behind, _ in rows if name == dataset and not behind]
-        for dataset in data
+def wrong_labels(fits: pd.DataFrame) -> str:
+    """Return the accuracy of models that were trained on wrong labels."""
+    models = {
+        "refined": ("flipped", REFINED),
+        "unrefined": ("flipped", SELECTED),
+        "refined, all labels right": ("targets", REFINED),
     }
-    said = [
-        f"{SOURCES[dataset].title}: all four are met by {' and by '.join(models)}."
-        if models
-        else f"{SOURCES[dataset].title}: no model meets all four."
-        for dataset, models in best.items()
+    lines = []
+    for title, (part, method) in models.items():
+        own = cell(fits, part, FLIPPED_DATASET, method, FLIPPED_SETTING)["accuracy"]
+        if len(own):
+            lines.append([title, percent(own.median()), extent(own), str(len(own))])
+    return markdown(("model", "median, %", "range", "seeds"), lines)
+
+
+def draws(fits: pd.DataFrame) -> str:
+    """Return refined and unrefined models of few rows."""
+    lines = []
+    for name in datasets_of(fits, "draws"):
+        selected, refined = (
+            cell(fits, "draws", name, method, DRAW_SETTING) for method in (SELECTED, REFINED)
+        )
+        gained = gains(refined, selected)
+        if gained.empty:
+            continue
+        middles = (percent(own["accuracy"].median()) for own in (selected, refined))
+        kept = f"{refined['refined'].sum():.0f} of {len(refined)}"
+        worst = f"{max(0.0, -gained.min()):.2f}"
+        lines.append([SOURCES[name].title, *middles, difference(gained), kept, worst])
+    header = ("data", "unrefined, %", "refined, %", "gain, points", "refinement kept")
+    return markdown((*header, "largest loss, points"), lines)
+
+
+def regression(fits: pd.DataFrame) -> str:
+    """Return the errors of regressors."""
+    models = {
+        "refined": (REFINED, REGRESSION_SETTING),
+        "unrefined": (SELECTED, REGRESSION_SETTING),
+        PEERS[TREES[0]].title: (TREES[0], ""),
+    }
+    lines = []
+    for name in datasets_of(fits, "regression"):
+        errors = [cell(fits, "regression", name, *key)["rmse"] for key in models.values()]
+        texts = (
+            f"{e.median():.4f} ({extent(e, '.4f')}; {len(e)})" if len(e) else MISSING
+            for e in errors
+        )
+        lines.append([SOURCES[name].title, *texts])
+    return markdown(("data", *models), lines)
+
+
+def refinement_time(fits: pd.DataFrame) -> str:
+    """Return how many times longer refined fits take than unrefined ones, by budget."""
+    sized = fits[fits["setting"].map(in_bytes) & fits["accuracy"].notna()]
+    keys = ["dataset", "setting", "seed"]
+    selected = sized[(sized["method"] == SELECTED) & sized["part"].isin(["sizes", "tabular"])]
+    refined = sized[
+        (sized["method"] == REFINED) & sized["part"].isin(["targets", "sizes", "tabular"])
     ]
-    once = [name for name in data if len(fits.of("svc", name, SVC)) == 1]
-    if once:
-        said.append(f"On {titles(once)} the support vector machine was fitted once.")
-    return " ".join(said)
-
-
-# -- tabular data --------------------------------------------------------------------------------
-
-
-def tabular_datasets(fits: Fits) -> list[str]:
-    """Return the data of which there are refined and unrefined models."""
-    return [
-        dataset
-        for dataset in fits.datasets("tabular")
-        if paired(*(fits.of("tabular", dataset, m, TABULAR_SETTING) for m in (REFINED, SELECTED)))
-    ]
-
-
-def tabular_row(fits: Fits, dataset: str) -> list[str]:
-    """Return the columns of a dataset."""
-    refined, selected = (
-        fits.of("tabular", dataset, method, TABULAR_SETTING) for method in (REFINED, SELECTED)
-    )
-    trees = {name: own for name in TREES if (own := fits.of("tabular", dataset, name))}
-    over_selected = gains(refined, selected)
-    title = SOURCES[dataset].title
-    if len(refined) < SEEDS:
-        title += f" ({len(refined)} of {SEEDS} seeds)"
-    columns = [
-        *(title, percent(middle(refined)), extent(accuracies(refined))),
-        *(difference(over_selected), "–", "–", "–", spread([f.fit_seconds for f in refined])),
-    ]
-    failures = [] if median(over_selected) >= 0 else ["below the unrefined model"]
-    if over_budget(refined):
-        failures.append("too large")
-    if trees:
-        better = max(trees, key=lambda name: middle(trees[name]))
-        over_trees = gains(refined, trees[better])
-        smaller = median(f.bytes for f in trees[better]) / median(f.bytes for f in refined)
-        columns[4:7] = [PEERS[better].title, difference(over_trees), f"{short(smaller)} ×"]
-        if median(over_trees) < -TABULAR_MARGIN:
-            failures.append(f"more than {TABULAR_MARGIN:g} behind {PEERS[better].title}")
-    return [*columns, "; ".join(failures) or ("met" if trees else "no boosting to compare with")]
-
-
-def tabular_table(fits: Fits) -> Lines:
-    """Return one line a dataset."""
-    header = ("data", "median, %", "range", "against unrefined", "better boosting", "against it")
-    rows = (tabular_row(fits, dataset) for dataset in tabular_datasets(fits))
-    return table((*header, "its bytes", "fit, s", "verdict"), rows)
+    pairs = refined.merge(selected, on=keys, suffixes=("", "_selected"))
+    ratios = pairs["fit_seconds"] / pairs["fit_seconds_selected"]
+    lines = []
+    for setting in ("4kB", "16kB", "64kB"):
+        own = ratios[pairs["setting"] == setting]
+        if len(own):
+            lines.append([setting_text(setting), spread(list(own)), str(len(own))])
+    lines.append(["all", spread(list(ratios)), str(len(ratios))])
+    return markdown(("budget", "fit time, refined / unrefined", "pairs of fits"), lines)

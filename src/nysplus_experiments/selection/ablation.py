@@ -11,13 +11,7 @@ import pandas as pd
 from nysplus import NystroemClassifier
 from nysplus.landmarks import ClassCentroids, make_selector
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.problems import (
-    SMOKE,
-    accuracy,
-    available,
-    fit_and_predict,
-    load_problem,
-)
+from nysplus_experiments.harness.problems import chosen_datasets, fit_and_score, load_problem
 from nysplus_experiments.harness.resume import measure_missing
 from nysplus_experiments.harness.tables import MISSING, markdown, short
 from nysplus_experiments.selection.comparison import compare
@@ -77,16 +71,15 @@ def run_fit(dataset: str, n: int, width: str, variant: str, trial: int) -> Ablat
     model = NystroemClassifier(
         n, gamma=problem.width(width), selection=variants(n)[variant], random_state=trial
     )
-    predicted, seconds = fit_and_predict(model, problem)
-    return AblationFit(dataset, n, width, variant, trial, accuracy(predicted, problem), seconds)
+    return AblationFit(dataset, n, width, variant, trial, *fit_and_score(model, problem))
 
 
 def run(options: BenchOptions) -> None:
     """Measure the variants. Options of this step: sizes, trials."""
     options.expect("sizes", "trials")
-    names = (SMOKE,) if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
     sizes = options.integers("sizes", SIZES[:1] if options.smoke else SIZES)
-    tasks = plan(available(names), sizes, options.integer("trials", 1 if options.smoke else TRIALS))
+    trials = options.integer("trials", 1 if options.smoke else TRIALS)
+    tasks = plan(chosen_datasets(options, DATASETS), sizes, trials)
     measure_missing(options.path(FILE), AblationFit, tasks, run_fit, fresh=options.fresh)
 
 

@@ -27,7 +27,7 @@ from nysplus_experiments.harness.problems import (
     SMOKE,
     SOURCES,
     Problem,
-    available,
+    chosen_datasets,
     load_problem,
 )
 from nysplus_experiments.harness.resume import measure_missing
@@ -139,9 +139,9 @@ def _warm_up() -> None:
 def run(options: BenchOptions) -> None:
     """Measure probabilities. Option of this step: trials."""
     options.expect("trials")
-    names = (SMOKE,) if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
     trials = range(options.integer("trials", 1 if options.smoke else TRIALS))
-    tasks = [(name, system, t) for t, name, system in product(trials, available(names), SYSTEMS)]
+    names = chosen_datasets(options, DATASETS)
+    tasks = [(name, system, trial) for trial, name, system in product(trials, names, SYSTEMS)]
     measure_missing(
         *(options.path(FILE), Calibration, tasks, run_fit), fresh=options.fresh, prepare=_warm_up
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from nysplus.curve import held_out, landmark_curve
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import DATASETS as KNOWN
 from nysplus_experiments.harness.datasets import load
-from nysplus_experiments.harness.problems import SMOKE, available
+from nysplus_experiments.harness.problems import chosen_datasets
 from nysplus_experiments.harness.resume import measure_missing
 from nysplus_experiments.harness.tables import markdown
 
@@ -78,9 +79,9 @@ def run_curve(series: str, dataset: str, repeat: int) -> list[CurvePoint]:
     start = time.process_time()
     curve = landmark_curve(X, y, SERIES[series], estimator=model)
     curve_seconds = time.process_time() - start
-    training, held = held_out(
-        Blocks(X, ClassCode(np.unique(y)).encode(y)), len(y) // 5, np.random.RandomState(repeat)
-    )
+    blocks = Blocks(X, ClassCode(np.unique(y)).encode(y))
+    rows: Any = held_out(blocks, len(y) // 5, np.random.RandomState(repeat))
+    training, held = rows
     y_training, y_held = training.targets.codes, held.targets.codes
     points = []
     for n, score, error in zip(SERIES[series], curve.scores, curve.errors, strict=True):
@@ -94,10 +95,9 @@ def run_curve(series: str, dataset: str, repeat: int) -> list[CurvePoint]:
 def run(options: BenchOptions) -> None:
     """Measure the curves. Options of this step: series, repeats."""
     options.expect("series", "repeats")
-    names = (SMOKE,) if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
     series = options.texts("series", list(SERIES)[: 1 if options.smoke else None], list(SERIES))
     repeats = range(options.integer("repeats", 1 if options.smoke else REPEATS))
-    tasks = product(series, available(names), repeats)
+    tasks = product(series, chosen_datasets(options, DATASETS), repeats)
     measure_missing(options.path(FILE), CurvePoint, tasks, run_curve, fresh=options.fresh)
 
 

@@ -16,11 +16,9 @@ from sklearn.model_selection import GridSearchCV
 from nysplus import NystroemClassifier
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.problems import (
-    SMOKE,
     SOURCES,
-    accuracy,
-    available,
-    fit_and_predict,
+    chosen_datasets,
+    fit_and_score,
     load_problem,
 )
 from nysplus_experiments.harness.resume import measure_missing
@@ -71,17 +69,17 @@ def run_fit(dataset: str, n: int, trial: int, way: str) -> WidthFit:
         model = GridSearchCV(NystroemClassifier(n, random_state=trial), grid, cv=GRID_FOLDS)
     else:
         model = NystroemClassifier(n, gamma=problem.width(way), random_state=trial)
-    predicted, seconds = fit_and_predict(model, problem)
+    scores = fit_and_score(model, problem)
     gamma = float(getattr(model, "best_estimator_", model).gamma_)
-    return WidthFit(dataset, n, trial, way, accuracy(predicted, problem), seconds, gamma)
+    return WidthFit(dataset, n, trial, way, *scores, gamma)
 
 
 def run(options: BenchOptions) -> None:
     """Measure the ways to a width. Options of this step: sizes, trials."""
     options.expect("sizes", "trials")
-    names = (SMOKE,) if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
     sizes = options.integers("sizes", (20,) if options.smoke else SIZES)
-    tasks = plan(available(names), sizes, options.integer("trials", 1 if options.smoke else TRIALS))
+    trials = options.integer("trials", 1 if options.smoke else TRIALS)
+    tasks = plan(chosen_datasets(options, DATASETS), sizes, trials)
     measure_missing(options.path(FILE), WidthFit, tasks, run_fit, fresh=options.fresh)
 
 

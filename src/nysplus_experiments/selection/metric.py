@@ -20,9 +20,8 @@ from nysplus_experiments.harness.problems import (
     SMOKE,
     SOURCES,
     Problem,
-    accuracy,
     available,
-    fit_and_predict,
+    fit_and_score,
     load_problem,
 )
 from nysplus_experiments.harness.resume import measure_missing
@@ -100,22 +99,21 @@ def measure(problem: Problem, name: str, trial: int) -> tuple[float, float, int]
     small = np.union1d(np.unique(codes, return_index=True)[1], np.arange(500))
     make(20).fit(problem.X[small], codes[small]).predict(problem.X_test[:500])
     model = make(LANDMARKS)
-    predicted, seconds = fit_and_predict(model, problem)
-    return accuracy(predicted, problem), seconds, stored_bytes(model)
+    return *fit_and_score(model, problem), stored_bytes(model)
 
 
 def _maker(name: str, trial: int) -> tuple[Callable[[int], Any], Callable[[Any], int]]:
     """Return a function that makes a system of a size, and one that counts its bytes."""
     if name in TREES:
         return lambda n: TREES[name].make(None, 0.0), TREES[name].stored_bytes
-    settings = {"gamma": "auto", "metric": METRICS[name], "random_state": trial}
+    settings: dict[str, Any] = {"gamma": "auto", "metric": METRICS[name], "random_state": trial}
     return lambda n: NystroemClassifier(n, **settings), lambda model: int(model.model_bytes_)
 
 
 def run(options: BenchOptions) -> None:
     """Measure metrics and gradient boosting. Option of this step: trials."""
     options.expect("trials")
-    names = (SMOKE,) if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
+    names = [SMOKE] if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
     datasets = [name for name in names if name == SPARSE or available([name])]
     tasks = plan(datasets, options.integer("trials", 1 if options.smoke else TRIALS))
     measure_missing(options.path(FILE), MetricFit, tasks, run_fit, fresh=options.fresh)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sklearn.metrics import root_mean_squared_error
 
@@ -26,7 +26,7 @@ from nysplus_experiments.harness.problems import (
     SMOKE,
     SOURCES,
     accuracy,
-    available,
+    chosen_datasets,
     fit_and_predict,
     load_problem,
 )
@@ -116,16 +116,18 @@ def run_fit(dataset: str, n: int, width: str, selector: str, trial: int) -> Sele
     """Fit one rule and score it on the test rows."""
     problem = load_problem(dataset, trial)
     regression = SOURCES[dataset].regression
-    estimator = NystroemRegressor if regression else NystroemClassifier
+    estimator: Any = NystroemRegressor if regression else NystroemClassifier
     model = estimator(n, gamma=problem.width(width), selection=selector, random_state=trial)
     predicted, seconds = fit_and_predict(model, problem)
-    scores: tuple[float | None, float | None]
-    if regression:
-        scores = None, float(root_mean_squared_error(problem.y_test, predicted))
-    else:
-        scores = accuracy(predicted, problem), None
-    key = (dataset, n, width, selector, trial)
-    return SelectionFit(*key, *scores, seconds, float(model.gamma_), float(model.alpha_))
+    error = root_mean_squared_error(problem.y_test, predicted) if regression else None
+    return SelectionFit(
+        *(dataset, n, width, selector, trial),
+        accuracy=None if regression else accuracy(predicted, problem),
+        rmse=error,
+        seconds=seconds,
+        gamma=float(model.gamma_),
+        alpha=float(model.alpha_),
+    )
 
 
 def run(options: BenchOptions) -> None:
@@ -135,10 +137,9 @@ def run(options: BenchOptions) -> None:
     (0: this one).
     """
     options.expect("sizes", "widths", "selectors", "trials", "workers")
-    names = (SMOKE,) if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
     every_rule = sorted({*selectors(True), *selectors(False)})
     tasks = plan(
-        available(names),
+        chosen_datasets(options, DATASETS),
         options.integers("sizes", SIZES[:1] if options.smoke else SIZES),
         options.texts("widths", WIDTHS, WIDTHS),
         options.texts("selectors", every_rule, every_rule),
