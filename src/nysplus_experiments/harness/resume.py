@@ -30,6 +30,7 @@ def measure_missing(
     fresh: bool = False,
     settings: Mapping[str, Any] | None = None,
     prepare: Callable[[], None] | None = None,
+    valid: Callable[[Any], bool] | None = None,
     workers: int = 0,
 ) -> None:
     """Append a row to a file for each task that has none; print one line for each.
@@ -53,6 +54,8 @@ def measure_missing(
         Entries of the environment that the numbers depend on, beside machine and versions.
     prepare : callable, optional
         Called once before the first measurement, for example to import libraries.
+    valid : callable, optional
+        Tasks of which all rows are rejected by this function are measured again.
     workers : int
         Number of single-threaded processes that share the tasks; 0 measures in this process.
 
@@ -62,7 +65,8 @@ def measure_missing(
         At the end, if some measurements failed, or as soon as a worker died.
     """
     known = environment() | dict(settings or {})
-    done = {row.key for row in records.begin(path, row_class, known, fresh)}
+    rows = records.begin(path, row_class, known, fresh)
+    done = {row.key for row in rows if valid is None or valid(row)}
     missing = [task for task in tasks if tuple(task) not in done]
     if missing and prepare:
         prepare()
