@@ -1,4 +1,4 @@
-"""Draw and save figures in one style: colours, panels, axes, names beside curves."""
+"""Draw and save figures in one style: colours, panels, axes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,6 @@ from nysplus_experiments.harness.statistics import median_range
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    *("BLACK", "BLUE", "COLORS", "DASHED", "DOTTED", "GREEN", "GREY", "MARKERS", "ORANGE"),
-    *("PURPLE", "SKY", "VERMILLION", "accuracy_axis", "finish", "log_ticks", "new"),
-    *("place_labels", "range_curve", "save"),
-]
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; the yellow is too pale here.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 #: One number a trial.
-Series = Mapping[int, float]
+Series = dict[int, float]
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ def estimate(values: Iterable[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half, len(x))
 
 
-def subtract(left: Series, right: Series) -> dict[int, float]:
+def subtract(left: Series, right: Series) -> Series:
     """Return ``left - right`` for the trials that both have."""
     return {trial: left[trial] - right[trial] for trial in left if trial in right}
 
 
-def average(parts: Iterable[Series]) -> dict[int, float]:
+def average(parts: Iterable[Series]) -> Series:
     """Return the mean over ``parts`` for the trials that all of them have."""
     parts = list(parts)
     trials = set.intersection(*(set(part) for part in parts)) if parts else set()

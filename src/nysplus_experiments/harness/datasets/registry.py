@@ -108,7 +108,7 @@ def _source(name: str, entry: dict[str, Any], n_features: int) -> Source:
 def _dataset(name: str, entry: dict[str, Any]) -> Dataset:
     sources = (_source(s["parser"], s, entry["n_features"]) for s in entry.pop("sources"))
     row = {key: tuple(x) if isinstance(x, list) else x for key, x in entry.items()}
-    defaults = {"counts": row["rows"], "paper": None}
+    defaults: dict[str, Any] = {"counts": row["rows"], "paper": None}
     return Dataset(name=name, sources=tuple(sources), **defaults | row)
 
 
