@@ -1,39 +1,36 @@
-"""What a fit would take on a cluster that nobody has: a formula with measured constants."""
+"""Predict the cost of a fit on a large cluster by a formula with measured constants."""
 
 from __future__ import annotations
 
-import itertools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cluster import ClusterFit
-from out_of_core import Pass, listed
+from nysplus_experiments.scale.cluster import ClusterFit
+from nysplus_experiments.scale.stages import parse_column
 
-PLAN_ROWS, PLAN_WORKERS, PLAN_PARTITIONS = 1_000_000_000, 100, 1000
-PLAN_SELECTION = "negative-margin"
-# Bytes a second: a gigabit is the least that machines of a cluster are joined by.
+# Bytes a second: a gigabit is the slowest network that machines of a cluster have.
 BANDWIDTH = 1e9 / 8
-# Passes whose time is on the workers and grows with the rows.
-KINDS = ("survey", "moments", "margins")
+# Passes whose time is spent on the workers and grows with the rows.
+KINDS = ("survey", "moments", "scores")
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What a plan needs, measured on one worker of one thread.
+    """Costs of the parts of a fit, measured on one worker of one thread.
 
     Attributes
     ----------
     seconds : dict
-        For each row, by kind of pass: "survey", "moments", "margins".
+        Seconds per row by kind of pass: "survey", "moments", "scores".
     task : float
-        Seconds for each partition of a pass, beside its rows.
+        Seconds per partition of a pass, beside its rows.
     client : float
         Seconds of a fit outside the passes.
     sum_bytes, broadcast_bytes : int
-        Of the moments, and of what is sent to every worker before a pass.
+        Bytes of the moments, and of the object that is sent to every worker before a pass.
     gather_bytes : float
-        Of the rows that a gather fetches.
+        Bytes of the rows that a gather fetches.
     """
 
     seconds: dict[str, float]
@@ -45,29 +42,22 @@ class Constants:
 
 
 def constants(fits: Sequence[ClusterFit], selection: str) -> Constants:
-    """Take the constants from the measurements."""
-    own = [f for f in fits if (f.what, f.workers, f.selection) == ("fit", 1, selection)]
-    stages = [
-        [(kind_of(stage), stage) for stage in listed(fit.stages) if kind_of(stage) in KINDS]
-        for fit in own
-    ]
+    """Return medians over the measured fits with one selector."""
+    own = [fit for fit in fits if (fit.what, fit.workers, fit.selection) == ("fit", 1, selection)]
     by_kind: dict[str, list[float]] = {}
-    for kind, stage in itertools.chain(*stages):
-        by_kind.setdefault(kind, []).append(stage.seconds / stage.rows)
+    outside, gathered = [], []
+    for fit in own:
+        passes = [stage for stage in parse_column(fit.stages) if stage.kind in KINDS]
+        for stage in passes:
+            by_kind.setdefault(stage.kind, []).append(stage.seconds / stage.rows)
+        outside.append(fit.fit_seconds - sum(stage.seconds for stage in passes))
+        taken = sum(sent.n_bytes for sent in fit.list_transfers() if sent.kind == "taken")
+        gathered.append(taken / pass_counts(fit)["gather"])
     tiny = [
         stage.seconds / fit.partitions
         for fit in fits
         if fit.what == "tiny"
-        for stage in listed(fit.stages)
-    ]
-    outside = [
-        fit.fit_seconds - sum(stage.seconds for _, stage in passes)
-        for fit, passes in zip(own, stages, strict=True)
-    ]
-    gathered = [
-        sum(sent.n_bytes for sent in fit.list_transfers() if sent.kind == "taken")
-        / pass_counts(fit)["gather"]
-        for fit in own
+        for stage in parse_column(fit.stages)
     ]
     return Constants(
         {kind: statistics.median(values) for kind, values in by_kind.items()},
@@ -79,14 +69,9 @@ def constants(fits: Sequence[ClusterFit], selection: str) -> Constants:
     )
 
 
-def kind_of(stage: Pass) -> str:
-    """Return what a stage is without whose it is: "moments" of "pilot: moments"."""
-    return stage.stage.rpartition(": ")[2]
-
-
 def pass_counts(fit: ClusterFit) -> dict[str, int]:
-    """Return how often each kind of pass is made in a fit."""
-    made = [kind_of(stage) for stage in listed(fit.stages)]
+    """Return the number of passes of each kind in a fit."""
+    made = [stage.kind for stage in parse_column(fit.stages)]
     counts = {kind: made.count(kind) for kind in KINDS}
     counts["gather"] = fit.passes - sum(counts.values())
     return {kind: count for kind, count in counts.items() if count}
@@ -94,7 +79,7 @@ def pass_counts(fit: ClusterFit) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class PlannedPass:
-    """One kind of pass on paper: how often, and the seconds and bytes of one."""
+    """One kind of pass: how often it is made, and the predicted seconds and bytes of one."""
 
     kind: str
     count: int
@@ -106,28 +91,35 @@ class PlannedPass:
 
     @property
     def seconds(self) -> float:
-        """Of one pass."""
+        """Seconds of one pass."""
         return self.rows + self.tasks + self.tree + self.broadcast
 
 
 def plan(
-    known: Constants, counts: dict[str, int], n_rows: int, workers: int, partitions: int
+    known: Constants,
+    counts: Mapping[str, int],
+    n_rows: int,
+    workers: int,
+    partitions: int,
+    bandwidth: float = BANDWIDTH,
 ) -> list[PlannedPass]:
-    """Compute the passes of a fit.
+    """Predict the passes of a fit.
 
     Parameters
     ----------
     known : Constants
-    counts : dict
-        How often each kind of pass is made; kinds without seconds for a row are gathers.
+    counts : mapping
+        Number of passes by kind; kinds without seconds per row are gathers.
     n_rows, workers, partitions : int
+    bandwidth : float
+        Bytes a second between two machines.
     """
     depth = (partitions - 1).bit_length()  # sums are added two by two: ⌈log₂ P⌉ times
     passes = []
     for kind, count in counts.items():
         # Only the moments are sums of n² numbers; those of other passes are small beside them.
         S = known.sum_bytes if kind == "moments" else 0
-        J = known.broadcast_bytes if kind in ("moments", "margins") else 0
+        J = known.broadcast_bytes if kind in ("moments", "scores") else 0
         G = known.gather_bytes if kind == "gather" else 0
         passes.append(
             PlannedPass(
@@ -135,9 +127,14 @@ def plan(
                 count,
                 rows=n_rows / workers * known.seconds.get(kind, 0.0),
                 tasks=partitions * known.task,
-                tree=depth * S / BANDWIDTH,
-                broadcast=workers * J / BANDWIDTH,
+                tree=depth * S / bandwidth,
+                broadcast=workers * J / bandwidth,
                 moved_bytes=(partitions - 1) * S + workers * J + G,
             )
         )
     return passes
+
+
+def total_seconds(known: Constants, passes: Sequence[PlannedPass]) -> float:
+    """Return the predicted seconds of a fit, with the client's work."""
+    return sum(p.count * p.seconds for p in passes) + known.client
