@@ -1,4 +1,4 @@
-"""Means with Student intervals, paired differences, medians with their range."""
+"""Means with Student intervals, medians with their range."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
-
-#: One number a trial.
-Series = dict[int, float]
 
 
 @dataclass(frozen=True)
@@ -48,18 +45,6 @@ def estimate(values: Iterable[float]) -> Estimate:
         return Estimate(mean, math.nan, math.nan, 1)
     half = float(stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / math.sqrt(len(x)))
     return Estimate(mean, mean - half, mean + half, len(x))
-
-
-def subtract(left: Series, right: Series) -> Series:
-    """Return ``left - right`` for the trials that both have."""
-    return {trial: left[trial] - right[trial] for trial in left if trial in right}
-
-
-def average(parts: Iterable[Series]) -> Series:
-    """Return the mean over ``parts`` for the trials that all of them have."""
-    parts = list(parts)
-    trials = set.intersection(*(set(part) for part in parts)) if parts else set()
-    return {t: float(np.mean([part[t] for part in parts])) for t in sorted(trials)}
 
 
 class MedianRange(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the results say on a claim: differences, savings and ratios, paired by trial.
+"""Measure claims on the results: differences, savings and ratios, paired by trial.
 
 A measure takes `Runs` and a dataset and returns `Evidence`, or raises `NotTestable`.
 """
@@ -10,18 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
-from nysplus_experiments.harness.statistics import Series, average, estimate, subtract
+from nysplus_experiments.harness.statistics import Estimate, estimate
 from nysplus_experiments.harness.tables import count, interval
 from nysplus_experiments.paper.rules import Evidence, clear
-from nysplus_experiments.paper.runs import (
-    FULL_METHODS,
-    Curve,
-    Runs,
-    dataset_title,
-    series,
-    training_seconds,
-)
+from nysplus_experiments.paper.runs import FULL_METHODS, Curve, Runs, dataset_title
+
+_SECONDS = "final_stage_seconds"  # steps 3 to 6 for a two-stage method, the whole fit for any other
 
 
 class NotTestable(Exception):
@@ -46,10 +42,10 @@ class At:
     above_kb: float | None = None
     largest_gain: bool = False
 
-    def choose(self, gaps: dict[int, Series], kb: dict[int, float]) -> list[int]:
+    def choose(self, gaps: pd.DataFrame, kb: dict[int, float]) -> list[int]:
         """Return the sizes ``n`` among those of ``gaps``; empty where the wanted one is not."""
         if self.largest_gain:
-            return [max(gaps, key=lambda n: estimate(gaps[n].values()).mean)]
+            return [int(gaps.mean().idxmax())]
         if self.above_kb is not None:
             return [n for n in gaps if kb.get(n, 0.0) >= self.above_kb]
         wanted = self.n if self.n is not None else self.kb
@@ -77,35 +73,43 @@ def require(runs: Runs, dataset: str, *curves: Curve) -> None:
     """Raise `NotTestable` unless there are results of all curves on a dataset."""
     if dataset not in runs.datasets:
         raise NotTestable(f"There are no results on {dataset_title(dataset)}.")
-    missing = [c.label for c in curves if not runs.curve(dataset, c)]
+    missing = [c.label for c in curves if runs.curve(dataset, c).empty]
     if missing:
         raise NotTestable(f"There are no results of {' or '.join(missing)}.")
 
 
-def paired_evidence(gaps: dict[int, Series], lead: str = "") -> Evidence:
+def _cells(table: pd.DataFrame) -> tuple[Estimate, ...]:
+    """Return the estimate of each column, over the trials that it has."""
+    return tuple(estimate(values.dropna()) for _, values in table.items())
+
+
+def _total(table: pd.DataFrame) -> pd.Series:
+    """Return the mean over the columns for the trials that all of them have."""
+    return table.dropna().mean(axis="columns").dropna()  # NaN where there is no column
+
+
+def paired_evidence(gaps: pd.DataFrame, lead: str = "") -> Evidence:
     """Return the evidence of paired differences at one or several sizes."""
-    total = estimate(average(gaps.values()).values())
-    cells = tuple(estimate(gap.values()) for gap in gaps.values())
-    trials = count(total.trials, "trial")
-    difference = interval(total, sign=True)
+    total, cells = estimate(_total(gaps)), _cells(gaps)
+    tail = f"difference {interval(total, sign=True)}; "
     if len(cells) == 1:
-        text = f"n = {next(iter(gaps))}: {lead}difference {difference}; {trials}"
-        return Evidence(total, cells, text)
-    above, below = clear(cells)
-    text = (
-        f"{len(cells)} sizes, n = {min(gaps)} to {max(gaps)}: mean difference {difference}; "
-        f"clearly positive at {above}, clearly negative at {below}; {trials}"
-    )
-    return Evidence(total, cells, text)
+        text = f"n = {gaps.columns[0]}: {lead}{tail}"
+    else:
+        above, below = clear(cells)
+        text = (
+            f"{len(cells)} sizes, n = {min(gaps)} to {max(gaps)}: mean {tail}"
+            f"clearly positive at {above}, clearly negative at {below}; "
+        )
+    return Evidence(total, cells, text + count(total.trials, "trial"))
 
 
 def _levels(runs: Runs, dataset: str, curves: Sequence[Curve], n: int) -> str:
     parts = []
     for curve in curves:
-        by_n = runs.accuracies(dataset, curve)
-        values = average(by_n.values()) if curve.method in FULL_METHODS else by_n.get(n, {})
-        if values:
-            parts.append(f"{curve.label} {interval(estimate(values.values()))}")
+        table = runs.table(dataset, curve)
+        values = _total(table) if curve.method in FULL_METHODS else table.get(n, pd.Series())
+        if values.notna().any():
+            parts.append(f"{curve.label} {interval(estimate(values.dropna()))}")
     return ", ".join(parts) + "; " if parts else ""
 
 
@@ -113,19 +117,18 @@ def gap(runs: Runs, dataset: str, better: Curve, worse: Curve, at: At) -> Eviden
     """Measure ``better`` minus ``worse`` at the sizes of a claim."""
     require(runs, dataset, better, worse)
     gaps = runs.differences(dataset, better, worse)
-    if not gaps:
+    if gaps.empty:
         raise NotTestable(f"{better.label} and {worse.label} share no size and trial.")
     sizes = runs.sizes(dataset, better) or runs.sizes(dataset, worse)
     chosen = at.choose(gaps, sizes)
     if not chosen:
         largest = max(gaps)
         lead = _levels(runs, dataset, (better, worse), largest)
-        measured = paired_evidence({largest: gaps[largest]}, lead).text
+        measured = paired_evidence(gaps[[largest]], lead).text
         raise NotTestable(f"It needs {at.describe()}, which was not run.", measured)
-    chosen_gaps = {n: gaps[n] for n in chosen}
-    if not average(chosen_gaps.values()):
+    if _total(gaps[chosen]).empty:
         raise NotTestable("No trial was finished at all sizes.")
-    return paired_evidence(chosen_gaps, _levels(runs, dataset, (better, worse), chosen[0]))
+    return paired_evidence(gaps[chosen], _levels(runs, dataset, (better, worse), chosen[0]))
 
 
 def first_stage_gain(runs: Runs, dataset: str) -> Evidence:
@@ -149,16 +152,14 @@ def lead_over_best(
     """
     require(runs, dataset, best, *others)
     by_rival = {curve: runs.differences(dataset, best, curve) for curve in others}
-    gaps: dict[int, Series] = {}
-    rivals: dict[int, Curve] = {}
-    for n in sorted(set.intersection(*(set(found) for found in by_rival.values()))):
-        rival = min(others, key=lambda curve: estimate(by_rival[curve][n].values()).mean)
-        gaps[n], rivals[n] = by_rival[rival][n], rival
-    chosen = at.choose(gaps, runs.sizes(dataset, best)) if gaps else []
-    if not chosen or not average(gaps[n] for n in chosen):
+    shared = sorted(set.intersection(*(set(gaps) for gaps in by_rival.values())))
+    rivals = {n: min(others, key=lambda curve: by_rival[curve][n].mean()) for n in shared}
+    gaps = pd.DataFrame({n: by_rival[rival][n] for n, rival in rivals.items()})
+    chosen = at.choose(gaps, runs.sizes(dataset, best)) if shared else []
+    if not chosen or _total(gaps[chosen]).empty:
         raise NotTestable(f"It needs {at.describe()}, which was not run with all methods.")
     lead = _levels(runs, dataset, (best, rivals[chosen[0]]), chosen[0])
-    return paired_evidence({n: gaps[n] for n in chosen}, lead)
+    return paired_evidence(gaps[chosen], lead)
 
 
 def gain_of_gains(
@@ -166,11 +167,9 @@ def gain_of_gains(
 ) -> Evidence:
     """Measure the gain of one pair of curves minus the mean gain of other pairs, over all sizes."""
     require(runs, dataset, *more, *(curve for pair in less for curve in pair))
-    gains = [runs.differences(dataset, *pair) for pair in (more, *less)]
-    shared = sorted(set.intersection(*(set(gain) for gain in gains)))
-    excess = {n: subtract(gains[0][n], average(gain[n] for gain in gains[1:])) for n in shared}
-    excess = {n: gaps for n, gaps in excess.items() if gaps}
-    if not excess or not average(excess.values()):
+    first, *others = (runs.differences(dataset, *pair) for pair in (more, *less))
+    excess = (first - sum(others) / len(others)).dropna(axis="columns", how="all")
+    if _total(excess).empty:
         raise NotTestable("The variants share no size and trial.")
     return paired_evidence(excess)
 
@@ -180,10 +179,9 @@ def growth(runs: Runs, dataset: str, better: Curve, worse: Curve, above_kb: floa
     require(runs, dataset, better, worse)
     gaps = runs.differences(dataset, better, worse)
     sizes = At(above_kb=above_kb).choose(gaps, runs.sizes(dataset, better))
-    steps = subtract(gaps[max(sizes)], gaps[min(sizes)]) if len(sizes) > 1 else {}
-    if not steps:
+    if len(sizes) < 2 or gaps[sizes].dropna().empty:
         raise NotTestable(f"It needs two sizes above {above_kb:g} kB.")
-    total = estimate(steps.values())
+    total = estimate((gaps[max(sizes)] - gaps[min(sizes)]).dropna())
     text = (
         f"from n = {min(sizes)} to {max(sizes)} the gain changes by "
         f"{interval(total, sign=True)}; {count(total.trials, 'trial')}"
@@ -191,15 +189,16 @@ def growth(runs: Runs, dataset: str, better: Curve, worse: Curve, above_kb: floa
     return Evidence(total, (total,), text)
 
 
+def _present(runs: Runs, dataset: str, curves: Sequence[Curve]) -> list[Curve]:
+    present = [curve for curve in curves if not runs.curve(dataset, curve).empty]
+    require(runs, dataset, *(present or curves))
+    return present
+
+
 def level(runs: Runs, dataset: str, curves: Sequence[Curve], threshold: float) -> Evidence:
     """Measure accuracy minus a threshold at every size of the curves that are there."""
-    present = [curve for curve in curves if runs.curve(dataset, curve)]
-    require(runs, dataset, *(present or curves))
-    cells = [
-        estimate(x - threshold for x in values.values())
-        for curve in present
-        for values in runs.accuracies(dataset, curve).values()
-    ]
+    present = _present(runs, dataset, curves)
+    cells = [x for curve in present for x in _cells(runs.table(dataset, curve) - threshold)]
     share = sum(cell.mean > 0 for cell in cells)
     best = max(cells, key=lambda cell: cell.mean).map(lambda x: x + threshold)
     text = (
@@ -212,37 +211,29 @@ def level(runs: Runs, dataset: str, curves: Sequence[Curve], threshold: float) -
 # -- measures of size and time -------------------------------------------------------------------
 
 
-def _first_reach(curve: dict[int, Series], goal: Series) -> dict[int, int]:
-    """Return the smallest size at which each trial reaches its goal, where it does."""
-    reached: dict[int, int] = {}
-    for n, values in sorted(curve.items(), reverse=True):
-        reached.update({t: n for t, x in values.items() if t in goal and x >= goal[t]})
-    return reached
+def _first_reach(table: pd.DataFrame, goal: pd.Series) -> pd.Series:
+    """Return the smallest size at which each trial reaches its goal; NaN where none does."""
+    reached = table.ge(goal, axis="index").reindex(goal.index, fill_value=False)
+    return reached.idxmax(axis="columns").where(reached.any(axis="columns")).astype(float)
 
 
 def _saving(
-    ours: dict[int, Series], rivals: Sequence[dict[int, Series]], goal: Series, target: str
+    ours: pd.DataFrame, rivals: Sequence[pd.DataFrame], goal: pd.Series, target: str
 ) -> Evidence:
     """Measure by how many percent fewer landmarks ``ours`` reaches a goal than the best rival.
 
-    Who does not reach it in a trial is counted with the largest size that was run, which makes a
-    saving look smaller than it is.
+    A curve that does not reach it in a trial is counted with the largest size that was run, which
+    makes a saving look smaller than it is.
     """
-    largest = max(n for curve in (ours, *rivals) for n in curve)
-    first = _first_reach(ours, goal)
-    others = [_first_reach(curve, goal) for curve in rivals]
-    if not first and not any(others):
+    first = [_first_reach(table, goal) for table in (ours, *rivals)]
+    if all(sizes.isna().all() for sizes in first):
         raise NotTestable(f"No curve reaches {target} at the sizes that were run.")
-    savings = []
-    sizes = []
-    for t in goal:
-        own, rival = first.get(t, largest), min(other.get(t, largest) for other in others)
-        sizes.append((own, rival))
-        savings.append(100.0 * (1.0 - own / rival))
-    total = estimate(savings)
-    own_mean, rival_mean = np.mean(sizes, axis=0)
+    largest = max(max(table) for table in (ours, *rivals))
+    own, *others = (sizes.fillna(largest) for sizes in first)
+    rival = pd.concat(others, axis="columns").min(axis="columns")
+    total = estimate(100.0 * (1.0 - own / rival))
     text = (
-        f"reaches {target} at n = {own_mean:.0f} against {rival_mean:.0f} in the mean, saving "
+        f"reaches {target} at n = {own.mean():.0f} against {rival.mean():.0f} in the mean, saving "
         f"{interval(total, sign=True, unit='%')}; {count(total.trials, 'trial')}"
     )
     return Evidence(total, (total,), text, "%")
@@ -251,13 +242,13 @@ def _saving(
 def saving_to_full(runs: Runs, dataset: str, ours: Curve, rival: Curve, full: str) -> Evidence:
     """Measure the saving in landmarks up to the accuracy of a full kernel machine."""
     require(runs, dataset, ours, rival, Curve(full))
-    own, other = runs.accuracies(dataset, ours), runs.accuracies(dataset, rival)
-    shared = {n for n in own if n in other}
-    own, other = ({n: curve[n] for n in shared} for curve in (own, other))
-    goal = runs.reference(dataset, full, average([*own.values(), *other.values()]))
-    if not goal:
+    own, other = runs.table(dataset, ours), runs.table(dataset, rival)
+    own, other = own.align(other, join="inner", axis="columns")
+    complete = pd.concat([own, other], axis="columns").dropna()
+    goal = runs.reference(dataset, full, complete.index)
+    if goal.empty or own.empty:
         raise NotTestable(f"{ours.label}, {rival.label} and {full} share no size and trial.")
-    return _saving(own, [other], goal, f"{full} ({np.mean(list(goal.values())):.2f} %)")
+    return _saving(own, [other], goal, f"{full} ({goal.mean():.2f} %)")
 
 
 def saving_to_saturation(
@@ -268,26 +259,26 @@ def saving_to_saturation(
     Saturation is the highest mean at the largest size that all curves have.
     """
     require(runs, dataset, ours, *rivals)
-    curves = [runs.accuracies(dataset, curve) for curve in (ours, *rivals)]
-    shared = set.intersection(*(set(curve) for curve in curves))
-    curves = [{n: curve[n] for n in sorted(shared)} for curve in curves]
-    trials = average(cell for curve in curves for cell in curve.values())
+    tables = [runs.table(dataset, curve) for curve in (ours, *rivals)]
+    shared = sorted(set.intersection(*(set(table) for table in tables)))
+    tables = [table[shared] for table in tables]
+    trials = pd.concat(tables, axis="columns").dropna().index
     if len(trials) < 2:
         raise NotTestable("It needs two trials of all curves at the same sizes.")
-    ends = [np.array(list(curve[max(shared)].values())) for curve in curves]
-    saturated = max(ends, key=lambda values: float(values.mean()))
-    limit = float(saturated.mean() - saturated.std(ddof=1))
-    return _saving(curves[0], curves[1:], dict.fromkeys(trials, limit), f"{limit:.2f} %")
+    saturated = max((table[max(shared)].dropna() for table in tables), key=lambda x: x.mean())
+    limit = float(saturated.mean() - saturated.std())
+    return _saving(tables[0], tables[1:], pd.Series(limit, index=trials), f"{limit:.2f} %")
 
 
-def _geometric(logs: Sequence[Series], what: str) -> Evidence:
-    shared = average(logs)
-    if not shared:
+def _geometric(above: pd.DataFrame, below: pd.DataFrame, what: str) -> Evidence:
+    """Return the geometric mean of the ratio of two tables of seconds."""
+    logs = np.log((above / below).where((above > 0) & (below > 0))).dropna(axis=1, how="all")
+    if _total(logs).empty:
         raise NotTestable("The times of both are in no trial.")
-    total = estimate(shared.values()).map(math.exp)
-    cells = tuple(estimate(log.values()).map(math.exp) for log in logs)
+    total = estimate(_total(logs)).map(math.exp)
+    cells = tuple(cell.map(math.exp) for cell in _cells(logs))
     text = (
-        f"{what} {interval(total)} (geometric mean of {len(logs)} cells); "
+        f"{what} {interval(total)} (geometric mean of {len(cells)} cells); "
         f"{count(total.trials, 'trial')}"
     )
     return Evidence(total, cells, text, "times")
@@ -295,32 +286,20 @@ def _geometric(logs: Sequence[Series], what: str) -> Evidence:
 
 def stage_ratio(runs: Runs, dataset: str, curves: Sequence[Curve]) -> Evidence:
     """Measure the time of steps 3 to 6 divided by that of steps 1 and 2."""
-    present = [curve for curve in curves if runs.curve(dataset, curve)]
-    require(runs, dataset, *(present or curves))
-    logs = []
-    for curve in present:
-        for cell in runs.curve(dataset, curve).values():
-            first = series(cell, lambda r: r.first_stage_seconds)
-            final = series(cell, training_seconds)
-            logs.append(_log_ratio(final, first))
-    return _geometric([log for log in logs if log], "steps 3–6 take, against steps 1–2,")
-
-
-def _log_ratio(above: Series, below: Series) -> Series:
-    both = {t for t in above if above[t] > 0 and below.get(t, 0.0) > 0}
-    return {t: math.log(above[t] / below[t]) for t in sorted(both)}
+    present = _present(runs, dataset, curves)
+    final, first = (
+        pd.concat({curve: runs.table(dataset, curve, column) for curve in present}, axis="columns")
+        for column in (_SECONDS, "first_stage_seconds")
+    )
+    return _geometric(final, first, "steps 3–6 take, against steps 1–2,")
 
 
 def time_ratio(runs: Runs, dataset: str, slow: Curve, fast: Curve) -> Evidence:
     """Measure the training time of one curve divided by that of another at the same sizes."""
     require(runs, dataset, slow, fast)
-    left, right = runs.curve(dataset, slow), runs.curve(dataset, fast)
-    logs = [
-        _log_ratio(series(left[n], training_seconds), series(right[n], training_seconds))
-        for n in left
-        if n in right
-    ]
-    return _geometric([log for log in logs if log], f"{slow.label} takes, against {fast.label},")
+    above, below = (runs.table(dataset, curve, _SECONDS) for curve in (slow, fast))
+    above, below = above.align(below, join="inner", axis="columns")
+    return _geometric(above, below, f"{slow.label} takes, against {fast.label},")
 
 
 def gap_at_equal_time(runs: Runs, dataset: str, better: Curve, slow: Curve) -> Evidence:
@@ -330,22 +309,16 @@ def gap_at_equal_time(runs: Runs, dataset: str, better: Curve, slow: Curve) -> E
     accuracy. Sizes at which ``slow`` is faster, in any trial, than all of ``better`` are left out.
     """
     require(runs, dataset, better, slow)
-    gaps: dict[int, Series] = {}
-    rival = runs.curve(dataset, better)
-    for n, cell in runs.curve(dataset, slow).items():
-        seconds, own = series(cell, training_seconds), series(cell)
-        for t in seconds:
-            points = sorted(
-                (series(c, training_seconds)[t], series(c)[t])
-                for c in rival.values()
-                if t in series(c, training_seconds)
-            )
-            if points and seconds[t] >= points[0][0] > 0:
-                times, accuracies = np.array(points).T
-                there = np.interp(math.log(seconds[t]), np.log(times), accuracies)
-                gaps.setdefault(n, {})[t] = float(there) - own[t]
-        if n in gaps and len(gaps[n]) < len(own):
-            del gaps[n]
-    if not gaps or not average(gaps.values()):
+    seconds, own = runs.table(dataset, slow, _SECONDS), runs.table(dataset, slow)
+    gaps = pd.DataFrame(np.nan, own.index, own.columns)
+    rival = runs.curve(dataset, better).dropna(subset=_SECONDS).sort_values(_SECONDS)
+    for trial, points in rival.groupby("trial"):
+        times = points[_SECONDS].to_numpy(dtype=float)
+        if trial in gaps.index and times[0] > 0:
+            wanted = seconds.loc[trial].reindex(gaps.columns)
+            there = np.interp(np.log(wanted), np.log(times), points["accuracy"])
+            gaps.loc[trial] = (there - own.loc[trial]).where(wanted >= times[0])
+    gaps = gaps.loc[:, (gaps.notna() | own.isna()).all()]
+    if _total(gaps).empty:
         raise NotTestable("The training times do not overlap.")
     return paired_evidence(gaps)

@@ -10,38 +10,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nysplus_experiments.harness import figures as looks
-from nysplus_experiments.harness.figures import (
-    BLACK,
-    BLUE,
-    DASHED,
-    DOTTED,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-)
+from nysplus_experiments.harness import figures as style
 from nysplus_experiments.harness.statistics import estimate
 from nysplus_experiments.paper.results import Result
-from nysplus_experiments.paper.runs import (
-    FULL_METHODS,
-    Curve,
-    Runs,
-    accuracy,
-    dataset_title,
-    kilobytes,
-    method_label,
-    series,
-    training_seconds,
-)
-
-__all__ = ["CAPTIONS", "draw_all", "figure1", "figure2", "figure3", "figure4", "figure5"]
+from nysplus_experiments.paper.runs import FULL_METHODS, Curve, Runs, dataset_title, method_label
 
 CAPTIONS = {
     1: "Accuracy against the number of landmarks n_f. Std Nys has uniform landmarks; Nys+ chooses "
@@ -63,7 +39,7 @@ _MARGIN = 0.06  # of the visible range of accuracies, above and below
 
 @dataclass(frozen=True)
 class _Line:
-    """A curve with its looks. Full kernel machines become horizontal lines."""
+    """A curve with its style. Full kernel machines become horizontal lines."""
 
     curve: Curve
     label: str
@@ -72,73 +48,73 @@ class _Line:
     dashes: str | tuple[int, tuple[float, ...]] = "-"
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """What is on the horizontal axis."""
+class _Axis(NamedTuple):
+    """A column of `Runs.fits` on the horizontal axis."""
 
     label: str
-    value: Callable[[Result], float | None]
+    column: str
 
 
-_LANDMARKS = _Axis("number of landmarks $n_f$", lambda result: float(result.n))
-_SIZE = _Axis("model size (kB)", kilobytes)
-_TIME = _Axis("training time (s); “+”: steps 3–6 only", training_seconds)
+_LANDMARKS = _Axis("number of landmarks $n_f$", "n")
+_SIZE = _Axis("model size (kB)", "kb")
+_TIME = _Axis("training time (s); “+”: steps 3–6 only", "final_stage_seconds")
 
-_NYS = _Line(Curve("Nys"), "Nys", BLACK, "o", DASHED)
-_NYS_PLUS = _Line(Curve("Nys+"), "Nys+", VERMILLION, "s")
-_KNYS = _Line(Curve("KNys"), "KNys", PURPLE, "D", DASHED)
+_NYS = _Line(Curve("Nys"), "Nys", style.BLACK, "o", style.DASHED)
+_NYS_PLUS = _Line(Curve("Nys+"), "Nys+", style.VERMILLION, "s")
+_KNYS = _Line(Curve("KNys"), "KNys", style.PURPLE, "D", style.DASHED)
 _UNSUPERVISED = (
     _NYS,
-    _Line(Curve("ENys"), "ENys", SKY, "^", DASHED),
-    _Line(Curve("RNys"), "RNys", ORANGE, "v", DASHED),
+    _Line(Curve("ENys"), "ENys", style.SKY, "^", style.DASHED),
+    _Line(Curve("RNys"), "RNys", style.ORANGE, "v", style.DASHED),
 )
 _SUPERVISED = (
     _NYS_PLUS,
-    _Line(Curve("ENys+"), "ENys+", BLUE, "P"),
-    _Line(Curve("RNys+"), "RNys+", GREEN, "X"),
+    _Line(Curve("ENys+"), "ENys+", style.BLUE, "P"),
+    _Line(Curve("RNys+"), "RNys+", style.GREEN, "X"),
 )
-_KNYS_PLUS = _Line(Curve("KNys+"), "KNys+", GREEN, "s")
-_CENTROIDS = _Line(Curve("SC"), method_label("SC"), BLUE, "^")
+_KNYS_PLUS = _Line(Curve("KNys+"), "KNys+", style.GREEN, "s")
+_CENTROIDS = _Line(Curve("SC"), method_label("SC"), style.BLUE, "^")
 
 
-# -- one function a figure -----------------------------------------------------------------------
+class _Figure(NamedTuple):
+    """Lines of each dataset, the axis, and methods of which a dataset needs one for a panel."""
+
+    lines: Callable[[Runs, str], tuple[_Line, ...]]
+    axis: _Axis
+    needed: set[str]
 
 
-def figure1(results: Sequence[Result]) -> Any:
-    """Draw accuracy against landmarks for several ``n_0``, as a matplotlib figure or None."""
-    runs = Runs(results)
-    lines = {name: _figure1_lines(runs, name) for name in runs.datasets}
-    return _draw(runs, lines, _LANDMARKS, needed={"Fourier"})
+def _same(*lines: _Line) -> Callable[[Runs, str], tuple[_Line, ...]]:
+    return lambda runs, dataset: lines
 
 
-def figure2(results: Sequence[Result]) -> Any:
-    """Draw accuracy against model size for all variants, as a matplotlib figure or None."""
-    runs = Runs(results)
-    lines = dict.fromkeys(runs.datasets, (*_UNSUPERVISED, _KNYS, *_SUPERVISED))
-    return _draw(runs, lines, _SIZE, needed={"ENys+", "RNys+"})
+def _figure1_lines(runs: Runs, dataset: str) -> tuple[_Line, ...]:
+    """Return Std Nys, one line for each ``n_0``, Fourier and the full machines."""
+    every = sorted({n_0 for name in runs.datasets for n_0 in runs.fixed_n_initials(name)})
+    colors = (style.SKY, style.GREEN, style.BLUE, style.VERMILLION, style.PURPLE)
+    plus = []
+    for i, n_0 in enumerate(every):
+        dashes = ("-", (0, (6, 1)), (0, (3, 1, 1, 1)))[i // len(colors) % 3]
+        look = (colors[i % len(colors)], "^vsDP"[i % len(colors)], dashes)
+        plus.append(_Line(Curve("Nys+", n_0), f"Nys+, $n_0$ = {n_0}", *look))
+    if not runs.fixed_n_initials(dataset):
+        plus = [_Line(Curve("Nys+"), "Nys+, $n_0$ = $n_f$", style.VERMILLION, "s")]
+    return (
+        _Line(Curve("Nys"), "Std Nys", style.BLACK, "o", style.DASHED),
+        *plus,
+        _Line(Curve("Fourier"), "Fourier", style.ORANGE, "X", style.DOTTED),
+        _Line(Curve("KRR"), "KRR", style.GREY, "", (0, (6, 2))),
+        _Line(Curve("KSVM"), "KSVM", style.GREY, "", (0, (5, 1, 1, 1))),
+    )
 
 
-def figure3(results: Sequence[Result]) -> Any:
-    """Draw accuracy against training time for all variants, as a matplotlib figure or None."""
-    runs = Runs(results)
-    lines = dict.fromkeys(runs.datasets, (*_UNSUPERVISED, *_SUPERVISED))
-    return _draw(runs, lines, _TIME, needed={"ENys+", "RNys+"})
-
-
-def figure4(results: Sequence[Result]) -> Any:
-    """Draw k-means against supervised k-means by size, as a matplotlib figure or None."""
-    runs = Runs(results)
-    return _draw(runs, dict.fromkeys(runs.datasets, (_KNYS, _KNYS_PLUS)), _SIZE, needed={"KNys+"})
-
-
-def figure5(results: Sequence[Result]) -> Any:
-    """Draw support centroids against the others by size, as a matplotlib figure or None."""
-    runs = Runs(results)
-    lines = dict.fromkeys(runs.datasets, (_NYS, _NYS_PLUS, _KNYS, _CENTROIDS))
-    return _draw(runs, lines, _SIZE, needed={"SC"})
-
-
-_FIGURES = {1: figure1, 2: figure2, 3: figure3, 4: figure4, 5: figure5}
+_FIGURES = {
+    1: _Figure(_figure1_lines, _LANDMARKS, {"Fourier"}),
+    2: _Figure(_same(*_UNSUPERVISED, _KNYS, *_SUPERVISED), _SIZE, {"ENys+", "RNys+"}),
+    3: _Figure(_same(*_UNSUPERVISED, *_SUPERVISED), _TIME, {"ENys+", "RNys+"}),
+    4: _Figure(_same(_KNYS, _KNYS_PLUS), _SIZE, {"KNys+"}),
+    5: _Figure(_same(_NYS, _NYS_PLUS, _KNYS, _CENTROIDS), _SIZE, {"SC"}),
+}
 
 
 def draw_all(results: list[Result], out: Path, only: set[int] | None = None) -> list[Path]:
@@ -162,31 +138,11 @@ def draw_all(results: list[Result], out: Path, only: set[int] | None = None) -> 
     if unknown:
         raise ValueError(f"There is no figure {unknown[0]}. Choose from 1 to {max(_FIGURES)}.")
     written = []
-    for number, draw in _FIGURES.items():
-        figure = draw(results) if only is None or number in only else None
+    for number in sorted(only or _FIGURES):
+        figure = draw(number, results)
         if figure is not None:
-            written.append(looks.save(figure, out / f"figure{number}.png"))
+            written.append(style.save(figure, out / f"figure{number}.png"))
     return written
-
-
-def _figure1_lines(runs: Runs, dataset: str) -> tuple[_Line, ...]:
-    """Return Std Nys, one line for each ``n_0``, Fourier and the full machines."""
-    every = sorted({n_0 for name in runs.datasets for n_0 in runs.fixed_n_initials(name)})
-    styles = tuple(zip((SKY, GREEN, BLUE, VERMILLION, PURPLE), "^vsDP", strict=True))
-    plus = []
-    for i, n_0 in enumerate(every):
-        color, marker = styles[i % len(styles)]
-        dashes = ("-", (0, (6, 1)), (0, (3, 1, 1, 1)))[i // len(styles) % 3]
-        plus.append(_Line(Curve("Nys+", n_0), f"Nys+, $n_0$ = {n_0}", color, marker, dashes))
-    if not runs.fixed_n_initials(dataset):
-        plus = [_Line(Curve("Nys+"), "Nys+, $n_0$ = $n_f$", VERMILLION, "s")]
-    return (
-        _Line(Curve("Nys"), "Std Nys", BLACK, "o", DASHED),
-        *plus,
-        _Line(Curve("Fourier"), "Fourier", ORANGE, "X", DOTTED),
-        _Line(Curve("KRR"), "KRR", GREY, "", (0, (6, 2))),
-        _Line(Curve("KSVM"), "KSVM", GREY, "", (0, (5, 1, 1, 1))),
-    )
 
 
 # -- drawing -------------------------------------------------------------------------------------
@@ -197,19 +153,18 @@ def _new_figure(n_panels: int) -> tuple[Any, list[Any]]:
     # Two panels or less would leave too little width for the legend below them.
     width = 10.0 if n_panels == 4 else {1: 5.6, 2: 8.4, 3: 11.0}[columns]
     rows = math.ceil(n_panels / columns)
-    figure, axes = looks.new(n_panels, 3.2, width / columns, columns, w_pad=0.08, h_pad=0.08)
+    figure, axes = style.new(n_panels, 3.2, width / columns, columns, w_pad=0.08, h_pad=0.08)
     figure.set_figheight(3.2 * rows + 0.9)  # room for the legend
     return figure, axes
 
 
-def _draw(
-    runs: Runs, lines: Mapping[str, tuple[_Line, ...]], axis: _Axis, needed: set[str]
-) -> Any | None:
-    """Draw one panel for each dataset that has a method of ``needed``; None where none has."""
+def draw(number: int, results: Sequence[Result]) -> Any | None:
+    """Return a figure of the paper with one panel a dataset, or None with nothing to show."""
+    runs, (lines, axis, needed) = Runs(results), _FIGURES[number]
     chosen = {
-        name: own
-        for name, own in lines.items()
-        if any(x.curve.method in needed and runs.curve(name, x.curve) for x in own)
+        name: lines(runs, name)
+        for name in runs.datasets
+        if not needed.isdisjoint(runs.methods(name))
     }
     if not chosen:
         return None
@@ -272,13 +227,12 @@ def _panel(
 
 def _points(runs: Runs, dataset: str, line: _Line, axis: _Axis) -> np.ndarray[Any, Any]:
     """Return x, mean, low and high of each size; the interval is NaN for a single trial."""
+    fits = runs.curve(dataset, line.curve).dropna(subset=axis.column)
     rows = []
-    for cell in runs.curve(dataset, line.curve).values():
-        x, y = series(cell, axis.value), series(cell, accuracy)
-        if x and y:
-            found = estimate(y.values())
-            rows.append((float(np.mean(list(x.values()))), found.mean, found.low, found.high))
-    return np.array(rows).reshape(-1, 4)
+    for _, cell in fits.groupby("n"):
+        found = estimate(cell["accuracy"])
+        rows.append((cell[axis.column].mean(), found.mean, found.low, found.high))
+    return np.array(rows, dtype=float).reshape(-1, 4)
 
 
 def _curve(ax: Any, line: _Line, points: np.ndarray[Any, Any]) -> Any:
@@ -320,19 +274,15 @@ def _finish(ax: Any, runs: Runs, dataset: str, x: np.ndarray[Any, Any]) -> None:
     else:
         ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    looks.finish(ax)
+    style.finish(ax)
     ax.tick_params(labelsize=10)
     ax.set_title(_title(runs, dataset), fontsize=11)
 
 
 def _title(runs: Runs, dataset: str) -> str:
-    found = next(
-        result
-        for method in runs.methods(dataset)
-        for cell in runs.cells(dataset, method).values()
-        for result in cell.values()
-    )
+    fits = runs.fits[runs.fits["dataset"] == dataset]
+    n_train, n_features = fits[["n_train", "n_features"]].astype(float).iloc[0]
     title = dataset_title(dataset)
-    if found.n_train is None or found.n_features is None:
+    if np.isnan(n_train + n_features):
         return title
-    return f"{title}: {found.n_train:,} train, {found.n_features:,} features"
+    return f"{title}: {n_train:,.0f} train, {n_features:,.0f} features"

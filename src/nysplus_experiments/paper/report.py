@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from nysplus._files import write_whole
 from nysplus_experiments.harness.datasets import DATASETS
@@ -23,49 +24,23 @@ from nysplus_experiments.paper.results import Result
 from nysplus_experiments.paper.runs import (
     FULL_METHODS,
     METHODS,
-    Cell,
     Runs,
     dataset_title,
-    kilobytes,
     method_label,
-    series,
-    training_seconds,
 )
 
 __all__ = ["write_report"]
 
 _TITLE = "Supervised Nyström methods: the paper's experiments, run again"
 _MARKS = {"held": "✓", "not held": "✗", "undecided": "?", "not testable here": "–"}
-_SECTIONS = {
-    "summary": "Summary",
-    "claims": "The paper's claims",
-    "figures": "Figures",
-    "tables": "Tables",
-    "deviations": "Deviations from the paper",
-    "failures": "Failures",
-    "machine": "Machine and versions",
-}
+# Columns of means in the tables, and the unit that they are divided by.
+_MEANS = (
+    *(("kb", 1), ("stored_bytes", 1024), ("first_stage_seconds", 1)),
+    *(("final_stage_seconds", 1), ("predict_seconds", 1)),
+)
 _COLUMNS = (
     *("method", "n", "n_0", "accuracy % ± 95 %", "trials", "model kB", "stored kB"),
     *("steps 1–2 s", "steps 3–6 or fit s", "predict s"),
-)
-_RULES = (
-    "Held: the 95 % interval of the paired difference lies on the claimed side of zero and does "
-    "not fall short of the claimed size.",
-    "Not held: it lies on the other side of zero, or it excludes the claimed size, even if the "
-    "sign is right.",
-    "Undecided: the interval includes zero or a claimed bound, or there is one trial only.",
-    "A claim about many sizes: “a wide range”, “consistently” and “all but a few” need a clear "
-    "difference at half of the sizes and the clear reverse at no more than a fifth; “a range” "
-    "needs a quarter, and no more than half against.",
-    "“No improvement” is held if the interval excludes a gain of 0.1 points.",
-)
-_INTERVALS = (
-    "Brackets are 95 % intervals by Student's t over trials, of the difference within each trial "
-    "where two methods are compared. They cover the draw of landmarks, and of the split where it "
-    "is random, not the choice of a fixed test set. They are not corrected for the number of "
-    "claims: about one clear difference in twenty is expected by chance where there is none. "
-    "Accuracies are in percent, differences in points, sizes in kB of 1024 bytes."
 )
 
 
@@ -138,10 +113,7 @@ def _content(
         "title": _TITLE,
         "n_models": sum(result.ok for result in results),
         "command": command,
-        "sections": _SECTIONS,
         "summary": summary(claims),
-        "rules": _RULES,
-        "intervals": _INTERVALS,
         "marks": _MARKS,
         "tested": _grouped(claim for claim in claims if claim not in missing),
         "missing": _grouped(missing),
@@ -172,30 +144,24 @@ def _figure(path: Path) -> dict[str, str]:
 
 
 def _dataset_rows(runs: Runs, dataset: str) -> list[tuple[object, ...]]:
-    return [
-        (method_label(method), n, "" if n_0 is None else n_0, *_numbers(found))
-        for method in runs.methods(dataset)
-        for (n, n_0), found in runs.cells(dataset, method).items()
-    ]
+    """Return a row for each method and size: accuracy, sizes and times."""
+    rows: list[tuple[object, ...]] = []
+    for method in runs.methods(dataset):
+        groups = runs.rows(dataset, method).groupby(["n", "n_initial"], dropna=False)
+        for (n, n_0), cell in groups:
+            value = estimate(cell["accuracy"])
+            spread = f" ± {value.high - value.mean:.2f}" if value.has_interval else ""
+            means = (_number(cell[name].astype(float).mean() / unit) for name, unit in _MEANS)
+            first = "" if np.isnan(n_0) else int(n_0)
+            accuracy = f"{value.mean:.2f}{spread}"
+            rows.append((method_label(method), n, first, accuracy, value.trials, *means))
+    return rows
 
 
-def _numbers(found: Cell) -> tuple[str, ...]:
-    value = estimate(series(found).values())
-    spread = f" ± {value.high - value.mean:.2f}" if value.has_interval else ""
-    stored = _mean(series(found, lambda r: r.stored_bytes).values(), 1 / 1024)
-    first = _mean(series(found, lambda r: r.first_stage_seconds).values())
-    final = _mean(series(found, training_seconds).values())
-    predict = _mean(series(found, lambda r: r.predict_seconds).values())
-    size = _mean(series(found, kilobytes).values())
-    return f"{value.mean:.2f}{spread}", str(value.trials), size, stored, first, final, predict
-
-
-def _mean(values: Iterable[float], factor: float = 1.0) -> str:
-    """Return the mean with about three figures, or nothing where there are no values."""
-    found = list(values)
-    if not found:
+def _number(mean: float) -> str:
+    """Return a number with about three figures; nothing for NaN."""
+    if np.isnan(mean):
         return ""
-    mean = float(np.mean(found)) * factor
     return f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
 
 
@@ -203,40 +169,35 @@ def _deviations(runs: Runs, notes: Sequence[str]) -> list[str]:
     missing = [r.title for r in DATASETS.values() if r.paper and r.name not in runs.datasets]
     sentences = [f"There are no results on {', '.join(missing)}."] if missing else []
     for name in runs.datasets:
-        cells = runs.cells(name, runs.methods(name)[0]).values()
-        sentences += _counts_note(name, next(r for cell in cells for r in cell.values()))
+        sentences += _counts_note(name, runs.rows(name, runs.methods(name)[0]).iloc[0])
         sentences += DATASETS[name].notes if name in DATASETS else ()
     return list(dict.fromkeys([*sentences, *notes]))
 
 
-def _counts_note(name: str, result: Result) -> list[str]:
+def _counts_note(name: str, fit: pd.Series) -> list[str]:
     """Return the sentence that `datasets.load` would add on the number of rows."""
-    row, got = DATASETS.get(name), (result.n_train, result.n_test)
-    if row is None or row.paper is None or None in got or got == row.paper:
+    row, got = DATASETS.get(name), (fit["n_train"], fit["n_test"])
+    if row is None or row.paper is None or pd.isna(got[0]) or got == row.paper:
         return []
     return [
-        f"{row.title} has {got[0]} training and {got[1]} test rows here, "
+        f"{row.title} has {got[0]:.0f} training and {got[1]:.0f} test rows here, "
         f"{row.paper[0]} and {row.paper[1]} in the paper."
     ]
 
 
 def _extent(runs: Runs, name: str) -> tuple[str, ...]:
     """Return the part of the paper's grid that was run on a dataset."""
-    methods = runs.methods(name)
-    approximate = [m for m in methods if m not in FULL_METHODS] or methods
-    keys = {key for m in approximate for key in runs.cells(name, m)}
-    trials = [len(c) for m in approximate for c in runs.cells(name, m).values()]
-    sizes = sorted({n for n, _ in keys})
-    fixed = runs.fixed_n_initials(name)
-    n_0 = ["= n_f" if any(n == n_0 for n, n_0 in keys) else "", *map(str, fixed)]
-    span = f"{min(trials)}" if min(trials) == max(trials) else f"{min(trials)} to {max(trials)}"
-    absent = [method_label(m) for m in METHODS if m not in methods]
+    methods, fits = runs.methods(name), runs.fits[runs.fits["dataset"] == name]
+    part = fits[~fits["method"].isin(FULL_METHODS)]
+    part = fits if part.empty else part
+    trials = part.groupby(["method", "n", "n_initial"], dropna=False).size()
+    same = ["= n_f"] if (part["n"] == part["n_initial"]).any() else []
     return (
         dataset_title(name),
-        ", ".join(map(str, sizes)),
-        ", ".join(filter(None, n_0)),
-        span,
-        ", ".join(absent),
+        ", ".join(map(str, sorted(part["n"].unique()))),
+        ", ".join([*same, *map(str, runs.fixed_n_initials(name))]),
+        " to ".join(dict.fromkeys(map(str, (trials.min(), trials.max())))),
+        ", ".join(method_label(m) for m in METHODS if m not in methods),
     )
 
 

@@ -1,28 +1,26 @@
-"""Look up finished runs by curve and pair them by trial.
+"""Look up finished runs by curve, as tables of pandas.
 
-A curve is a method with its rule for ``n_0``; a cell
-is one size of a curve, a mapping from trial to result; a series maps trials to numbers. Trials of
-the same number use the same split, so two curves are compared by the differences of their series.
+A curve is a method with its rule for ``n_0``. A table of a curve has one row a trial and one
+column a size ``n``, in increasing order; a trial that was not run is NaN. Trials of the same
+number use the same split, so two curves are compared by the difference of their tables.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
+from nysplus_experiments.harness import records
 from nysplus_experiments.harness.datasets import DATASETS
-from nysplus_experiments.harness.statistics import Series, subtract
 from nysplus_experiments.paper.results import Result
-
-Cell = dict[int, Result]
 
 #: Methods without landmarks: their accuracy does not depend on ``n``.
 FULL_METHODS = ("KRR", "KSVM")
-#: The order in which methods are listed; what is not here comes last, by name.
+#: The order in which methods are listed; other ones come last, by name.
 METHODS = (
     *("Nys", "ENys", "RNys", "KNys", "Nys+", "ENys+", "RNys+", "KNys+", "SC"),
     *("Fourier", *FULL_METHODS),
@@ -35,41 +33,9 @@ def method_label(method: str) -> str:
     return _LABELS.get(method, method)
 
 
-def method_order(method: str) -> tuple[int, str]:
-    """Return a sort key that lists methods in the order of `METHODS`."""
-    return (METHODS.index(method) if method in METHODS else len(METHODS), method)
-
-
 def dataset_title(name: str) -> str:
     """Return the name that the paper prints, or ``name`` itself where it is not in the table."""
     return DATASETS[name].title if name in DATASETS else name
-
-
-# -- numbers of one result -----------------------------------------------------------------------
-
-
-def accuracy(result: Result) -> float | None:
-    """Test accuracy in percent."""
-    return result.accuracy
-
-
-def kilobytes(result: Result) -> float | None:
-    """Model size by the paper's accounting, in kB of 1024 bytes as the paper's figures have it."""
-    return None if result.paper_bytes is None else result.paper_bytes / 1024
-
-
-def training_seconds(result: Result) -> float | None:
-    """Seconds of steps 3 to 6 for a two-stage method, of the whole fit for any other."""
-    return result.final_stage_seconds
-
-
-def series(cell: Cell, value: Callable[[Result], float | None] = accuracy) -> Series:
-    """Return one number a trial, without the trials that lack it."""
-    pairs = ((trial, value(result)) for trial, result in sorted(cell.items()))
-    return {trial: x for trial, x in pairs if x is not None and math.isfinite(x)}
-
-
-# -- look-up -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -92,86 +58,91 @@ class Curve:
         return f"{label} ({n_0})"
 
 
+def _ordered(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return names in the order of those known, other ones last."""
+    found, place = set(names), {name: i for i, name in enumerate(known)}
+    return sorted(found, key=lambda name: (place.get(name, len(place)), name))
+
+
 class Runs:
-    """Successful results, indexed. A run that occurs twice counts once, the last time.
+    """Successful results. A run that occurs twice counts once, the last time.
 
     Parameters
     ----------
     results : iterable of Result
         Rows with the status "error" are left out.
+
+    Attributes
+    ----------
+    fits : DataFrame
+        One row a model, with the columns of `Result` and ``kb``, the model size by the paper's
+        accounting in kB of 1024 bytes as the paper's figures have it.
     """
 
     def __init__(self, results: Iterable[Result]) -> None:
-        self._cells: dict[tuple[str, str], dict[tuple[int, int | None], Cell]] = {}
-        for r in results:
-            if r.status == "ok" and r.accuracy is not None:
-                sizes = self._cells.setdefault((r.dataset, r.method), {})
-                sizes.setdefault((r.n, r.n_initial), {})[r.trial] = r
+        good = (r for r in results if r.status == "ok" and r.accuracy is not None)
+        fits = records.frame(good, Result).astype({"n_initial": float, "paper_bytes": float})
+        fits["kb"] = fits["paper_bytes"] / 1024
+        key = ["dataset", "method", "n", "n_initial", "trial"]
+        self.fits = fits.drop_duplicates(key, keep="last").sort_values(key)
+        self._parts = dict(list(self.fits.groupby(["dataset", "method"])))
 
     @property
     def datasets(self) -> list[str]:
         """Names of the datasets with results, in the order of the table of datasets."""
-        known = list(DATASETS)
-        names = {dataset for dataset, _ in self._cells}
-        return sorted(names, key=lambda d: (known.index(d) if d in known else len(known), d))
+        return _ordered((dataset for dataset, _ in self._parts), DATASETS)
 
     def methods(self, dataset: str) -> list[str]:
         """Return the methods with results on a dataset."""
-        return sorted((m for d, m in self._cells if d == dataset), key=method_order)
+        return _ordered((m for d, m in self._parts if d == dataset), METHODS)
 
-    def cells(self, dataset: str, method: str) -> dict[tuple[int, int | None], Cell]:
-        """Return every (n, n_0) of a method with its trials, in increasing order."""
-        found = self._cells.get((dataset, method), {})
-        return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or 0)))
+    def rows(self, dataset: str, method: str) -> pd.DataFrame:
+        """Return all models of a method on a dataset."""
+        return self._parts.get((dataset, method), self.fits.iloc[:0])
 
-    def curve(self, dataset: str, curve: Curve) -> dict[int, Cell]:
-        """Return the cells of a curve by ``n``, in increasing order; empty where there are none."""
-        chosen: dict[int, Cell] = {}
-        for (n, n_0), cell in self.cells(dataset, curve.method).items():
-            if curve.n_initial == "largest":  # cells come with n_0 in increasing order
-                chosen[n] = cell
-            elif n_0 == curve.n_initial or (curve.n_initial == "same" and n_0 in (None, n)):
-                chosen.setdefault(n, {}).update(cell)
-        return chosen
+    def curve(self, dataset: str, curve: Curve) -> pd.DataFrame:
+        """Return the models of a curve."""
+        own = self.rows(dataset, curve.method)
+        n_0 = own["n_initial"].fillna(0)
+        if curve.n_initial == "largest":
+            return own[n_0 == n_0.groupby(own["n"]).transform("max")]
+        if curve.n_initial == "same":
+            return own[(n_0 == 0) | (n_0 == own["n"])]
+        return own[n_0 == curve.n_initial]
+
+    def table(self, dataset: str, curve: Curve, column: str = "accuracy") -> pd.DataFrame:
+        """Return a column of a curve, one row a trial and one column a size."""
+        own = self.curve(dataset, curve)
+        table = own.pivot(index="trial", columns="n", values=column).astype(float)
+        return table.where(np.isfinite(table)).dropna(axis="columns", how="all")
 
     def fixed_n_initials(self, dataset: str, method: str = "Nys+") -> list[int]:
         """Return each ``n_0`` that was run with two sizes or more: the curves of figure 1."""
-        pairs = [(n, n_0) for n, n_0 in self.cells(dataset, method) if n_0 is not None]
-        counts = {n_0: len({n for n, other in pairs if other == n_0}) for _, n_0 in pairs}
-        return sorted(n_0 for n_0, count in counts.items() if count > 1)
+        sizes = self.rows(dataset, method).groupby("n_initial")["n"].nunique()
+        return [int(n_0) for n_0 in sizes.index[sizes > 1]]
 
     def sizes(self, dataset: str, curve: Curve) -> dict[int, float]:
         """Return the model size in kB of each ``n`` of a curve, where it is recorded."""
-        sizes = {n: series(cell, kilobytes) for n, cell in self.curve(dataset, curve).items()}
-        return {n: float(np.mean(list(kb.values()))) for n, kb in sizes.items() if kb}
+        return self.table(dataset, curve, "kb").mean().to_dict()
 
-    def accuracies(self, dataset: str, curve: Curve) -> dict[int, Series]:
-        """Return the accuracy of each trial by ``n``."""
-        return {n: series(cell) for n, cell in self.curve(dataset, curve).items()}
-
-    def reference(self, dataset: str, method: str, trials: Iterable[int]) -> Series:
+    def reference(self, dataset: str, method: str, trials: pd.Index) -> pd.Series:
         """Return the accuracy of a full kernel machine for the given trials.
 
         On a fixed split it is the same in every trial, so that one run stands for all of them.
         """
-        cells = self.cells(dataset, method).values()
-        found = {t: a for cell in cells for t, a in series(cell).items()}
+        found = self.rows(dataset, method).groupby("trial")["accuracy"].last()
         fixed = dataset in DATASETS and DATASETS[dataset].split == "fixed"
         if fixed and len(found) == 1:
-            return dict.fromkeys(trials, next(iter(found.values())))
-        return {t: found[t] for t in trials if t in found}
+            return pd.Series(found.iloc[0], index=trials)
+        return found.reindex(trials).dropna()
 
-    def differences(self, dataset: str, better: Curve, worse: Curve) -> dict[int, Series]:
-        """Return ``better`` minus ``worse`` by ``n``, paired by trial, in points of accuracy."""
+    def differences(self, dataset: str, better: Curve, worse: Curve) -> pd.DataFrame:
+        """Return ``better`` minus ``worse`` by trial and ``n``, in points of accuracy."""
         if better.method in FULL_METHODS:
-            mirrored = self.differences(dataset, worse, better)
-            return {n: {t: -gap for t, gap in gaps.items()} for n, gaps in mirrored.items()}
-        ours = self.accuracies(dataset, better)
+            return -self.differences(dataset, worse, better)
+        ours = self.table(dataset, better)
         if worse.method in FULL_METHODS:
-            theirs: Mapping[int, Series] = {
-                n: self.reference(dataset, worse.method, own) for n, own in ours.items()
-            }
+            gaps = ours.sub(self.reference(dataset, worse.method, ours.index), axis="index")
         else:
-            theirs = self.accuracies(dataset, worse)
-        paired = {n: subtract(ours[n], theirs[n]) for n in ours if n in theirs}
-        return {n: gaps for n, gaps in paired.items() if gaps}
+            gaps = ours - self.table(dataset, worse)
+        return gaps.dropna(axis="columns", how="all")

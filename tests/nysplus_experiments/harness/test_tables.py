@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nysplus_experiments.harness import tables
-from nysplus_experiments.harness.statistics import average, estimate, median_range, subtract
+from nysplus_experiments.harness.statistics import estimate, median_range
 
 
 def test_numbers_as_text() -> None:
@@ -31,10 +31,7 @@ def test_tables_in_markdown() -> None:
     assert tables.frame_markdown(frame.set_index("a"), index=True) == text
 
 
-def test_paired_series() -> None:
-    assert subtract({0: 3.0, 1: 5.0}, {1: 1.0, 2: 9.0}) == {1: 4.0}
-    assert average([{0: 1.0, 1: 2.0}, {1: 4.0}]) == {1: 3.0}
-    assert average([]) == {}
+def test_no_values() -> None:
     with pytest.raises(ValueError, match="no value"):
         estimate([])
     assert all(x != x for x in median_range([]))

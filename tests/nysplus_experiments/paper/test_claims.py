@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from nysplus_experiments.harness.datasets import DATASETS
-from nysplus_experiments.harness.statistics import Estimate, average, estimate
+from nysplus_experiments.harness.statistics import Estimate, estimate
 from nysplus_experiments.paper import evidence as measure
 from nysplus_experiments.paper.claims import VERDICTS, evaluate, summary
 from nysplus_experiments.paper.evidence import At, NotTestable
@@ -83,7 +84,8 @@ def test_differences_pair_equal_trials_only():
         *rows("letter", "Nys+", 10, [90.0, 95.0, 80.0], n_initial=10),
         *rows("letter", "Nys", 10, [89.0, None, 78.0]),
     ]
-    assert Runs(results).differences("letter", PLUS, PLAIN) == {10: {0: 1.0, 2: 2.0}}
+    gaps = Runs(results).differences("letter", PLUS, PLAIN)[10]
+    assert gaps.dropna().to_dict() == {0: 1.0, 2: 2.0}
 
 
 def test_differences_change_sign_when_swapped():
@@ -92,19 +94,20 @@ def test_differences_change_sign_when_swapped():
         *rows("usps", "Nys", 10, [90.0, 91.0]),
     ]
     runs, full = Runs(results), Curve("KRR")
-    assert runs.differences("usps", PLAIN, full) == {10: {0: -5.0, 1: -4.0}}
-    assert runs.differences("usps", full, PLAIN) == {10: {0: 5.0, 1: 4.0}}
+    assert runs.differences("usps", PLAIN, full).to_dict() == {10: {0: -5.0, 1: -4.0}}
+    assert runs.differences("usps", full, PLAIN).to_dict() == {10: {0: 5.0, 1: 4.0}}
 
 
 def test_one_full_machine_stands_for_all_trials_of_a_fixed_split_only():
     for dataset, trials in (("usps", {0, 1, 2}), ("digits", {0})):
         results = [*rows(dataset, "KRR", 100, [95.0]), *rows(dataset, "Nys", 10, [90, 91, 92])]
-        assert set(Runs(results).differences(dataset, PLAIN, Curve("KRR"))[10]) == trials
+        gaps = Runs(results).differences(dataset, PLAIN, Curve("KRR"))[10]
+        assert set(gaps.dropna().index) == trials
 
 
 def test_the_last_of_two_equal_runs_counts():
     results = [*rows("letter", "Nys", 10, [90.0]), *rows("letter", "Nys", 10, [91.0])]
-    assert Runs(results).accuracies("letter", PLAIN) == {10: {0: 91.0}}
+    assert Runs(results).table("letter", PLAIN).to_dict() == {10: {0: 91.0}}
 
 
 def test_curves_choose_n_initial():
@@ -115,15 +118,10 @@ def test_curves_choose_n_initial():
         *rows("letter", "Nys+", 20, [4.0], n_initial=20),
     ]
     runs = Runs(results)
-    assert runs.accuracies("letter", Curve("Nys+")) == {10: {0: 1.0}, 20: {0: 4.0}}
-    assert runs.accuracies("letter", Curve("Nys+", 500)) == {10: {0: 2.0}, 20: {0: 3.0}}
-    assert runs.accuracies("letter", Curve("Nys+", "largest")) == {10: {0: 2.0}, 20: {0: 3.0}}
+    assert runs.table("letter", Curve("Nys+")).to_dict() == {10: {0: 1.0}, 20: {0: 4.0}}
+    assert runs.table("letter", Curve("Nys+", 500)).to_dict() == {10: {0: 2.0}, 20: {0: 3.0}}
+    assert runs.table("letter", Curve("Nys+", "largest")).to_dict() == {10: {0: 2.0}, 20: {0: 3.0}}
     assert runs.fixed_n_initials("letter") == [500]
-
-
-def test_average_keeps_the_trials_of_all():
-    assert average([{0: 1.0, 1: 2.0}, {1: 4.0, 2: 9.0}]) == {1: 3.0}
-    assert average([]) == {}
 
 
 # -- rules ---------------------------------------------------------------------------------------
@@ -180,7 +178,7 @@ def test_ranges_count_cells():
 
 
 def test_sizes_within_three_percent_count_as_run():
-    gaps, kb = {1250: {0: 1.0}, 2000: {0: 3.0}}, {1250: 410.2, 2000: 656.3}
+    gaps, kb = pd.DataFrame({1250: [1.0], 2000: [3.0]}), {1250: 410.2, 2000: 656.3}
     assert At(kb=406).choose(gaps, kb) == [1250]
     assert At(kb=500).choose(gaps, kb) == []
     assert At(n=2000).choose(gaps, kb) == [2000]

@@ -98,7 +98,7 @@ def test_nothing_to_show_gives_no_figure(tmp_path):
 
 def test_figure1_has_a_curve_for_each_n_initial_and_lines_for_full_machines():
     pytest.importorskip("matplotlib")
-    figure = figures.figure1(made_up())
+    figure = figures.draw(1, made_up())
     assert legend(figure) == [
         *("Std Nys", "Nys+, $n_0$ = 50", "Nys+, $n_0$ = 100", "Fourier", "KRR"),
     ]
@@ -110,22 +110,22 @@ def test_figure1_has_a_curve_for_each_n_initial_and_lines_for_full_machines():
 
 def test_figure1_without_fixed_n_initial_shows_the_equal_one():
     pytest.importorskip("matplotlib")
-    figure = figures.figure1(made_up(n_initials=()))
+    figure = figures.draw(1, made_up(n_initials=()))
     assert "Nys+, $n_0$ = $n_f$" in legend(figure)
 
 
 def test_panels_only_for_datasets_with_the_methods():
     pytest.importorskip("matplotlib")
     results = made_up(("letter",)) + only(made_up(("digits",)), "Nys", "Nys+", "KNys")
-    assert len(figures.figure2(results).axes) == 1
-    assert len(figures.figure4(results).axes) == 1
-    assert len(figures.figure5(results).axes) == 1
-    assert figures.figure5(only(results, "Nys", "KNys")) is None
+    assert len(figures.draw(2, results).axes) == 1
+    assert len(figures.draw(4, results).axes) == 1
+    assert len(figures.draw(5, results).axes) == 1
+    assert figures.draw(5, only(results, "Nys", "KNys")) is None
 
 
 def test_figure3_shows_the_second_stage_alone_and_no_k_means():
     pytest.importorskip("matplotlib")
-    figure = figures.figure3(made_up())
+    figure = figures.draw(3, made_up())
     (axes,) = figure.axes
     assert "steps 3–6" in axes.get_xlabel()
     assert not any("KNys" in label for label in legend(figure))
@@ -136,30 +136,30 @@ def test_figure3_shows_the_second_stage_alone_and_no_k_means():
 
 def test_support_centroids_carry_their_printed_name():
     pytest.importorskip("matplotlib")
-    assert legend(figures.figure5(made_up()))[-1] == "KNys+ (centroids)"
+    assert legend(figures.draw(5, made_up()))[-1] == "KNys+ (centroids)"
 
 
 def test_one_trial_draws_no_band(tmp_path):
     pytest.importorskip("matplotlib")
-    axes = figures.figure4(made_up(trials=1)).axes[0]
+    axes = figures.draw(4, made_up(trials=1)).axes[0]
     assert all(len(band.get_paths()) == 0 for band in axes.collections)
     assert len(axes.lines) >= 2
 
 
 def test_wide_ranges_have_a_logarithmic_axis():
     pytest.importorskip("matplotlib")
-    assert figures.figure2(made_up(sizes=(10, 100, 500))).axes[0].get_xscale() == "log"
-    assert figures.figure2(made_up(sizes=(100, 500))).axes[0].get_xscale() == "linear"
+    assert figures.draw(2, made_up(sizes=(10, 100, 500))).axes[0].get_xscale() == "log"
+    assert figures.draw(2, made_up(sizes=(100, 500))).axes[0].get_xscale() == "linear"
 
 
 def test_a_few_low_points_do_not_squash_the_rest():
     pytest.importorskip("matplotlib")
     results = made_up(sizes=(40, 50, 60, 80, 100))
     results += [result("letter", "Nys", 2, None, t, 10.0) for t in range(3)]
-    low, high = figures.figure2(results).axes[0].get_ylim()
+    low, high = figures.draw(2, results).axes[0].get_ylim()
     assert low > 80
     assert high < 100
-    arrows = [x for x in figures.figure2(results).axes[0].lines if "arrow" in str(x.get_marker())]
+    arrows = [x for x in figures.draw(2, results).axes[0].lines if "arrow" in str(x.get_marker())]
     assert [len(x.get_xdata()) for x in arrows if len(x.get_xdata())] == [1]
 
 
