@@ -83,7 +83,7 @@ def size_figure(fits: pd.DataFrame) -> Figure:
     for ax, dataset in zip(axes, datasets, strict=True):
         lines: list[np.ndarray] = []
         for look in LOOKS:
-            keys = (dataset, look.method, look.sizes)
+            keys = [dataset, look.method, look.sizes]
             own = shown[(shown[["dataset", "method", "sizes"]] == keys).all(axis=1)]
             if not own.empty:
                 lines += _curve(ax, own, look)

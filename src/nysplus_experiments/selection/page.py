@@ -19,7 +19,7 @@ from nysplus_experiments.selection.selectors import FILE, SelectionFit
 def parts(results: Path) -> dict[str, str]:
     """Return the text of each marked part."""
     folder = results / PAGE_NAME
-    everything, compared = _comparisons(folder)
+    everything, compared = comparisons(folder)
     fits = _fits(folder)
     given_width = fits[fits["dataset"].isin(compared.datasets) & (fits["width"] != "auto")]
     timed = compare(given_width.assign(value=-np.log(given_width["seconds"])), "selector", "value")
@@ -53,7 +53,7 @@ def parts(results: Path) -> dict[str, str]:
 
 def draw(results: Path, docs: Path) -> None:
     """Draw the figures."""
-    compared = _comparisons(results / PAGE_NAME)[1]
+    compared = comparisons(results / PAGE_NAME)[1]
     folder = docs / "results" / "figures"
     figures.save(drawings.loss_figure(compared), folder / "which_landmarks_loss.png")
     figures.save(drawings.gain_figure(compared), folder / "which_landmarks_gain.png")
@@ -63,7 +63,7 @@ def _fits(folder: Path) -> pd.DataFrame:
     return records.frame(folder / FILE, SelectionFit)
 
 
-def _comparisons(folder: Path) -> tuple[Comparison, Comparison]:
+def comparisons(folder: Path) -> tuple[Comparison, Comparison]:
     """Return the comparison of accuracies on all data, and without the public split of IJCNN."""
     everything = compare(_fits(folder), "selector")
     if everything is None or "auto" not in everything.rules:
