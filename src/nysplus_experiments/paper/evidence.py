@@ -64,6 +64,9 @@ class At:
         return f"n = {self.n}" if self.n is not None else "a size"
 
 
+ALL_SIZES = At()
+
+
 def never(runs: Runs, dataset: str, reason: str) -> Evidence:
     """Raise `NotTestable`: the claim is about something that results do not hold."""
     raise NotTestable(reason)
@@ -113,7 +116,7 @@ def _levels(runs: Runs, dataset: str, curves: Sequence[Curve], n: int) -> str:
     return ", ".join(parts) + "; " if parts else ""
 
 
-def gap(runs: Runs, dataset: str, better: Curve, worse: Curve, at: At) -> Evidence:
+def gap(runs: Runs, dataset: str, better: Curve, worse: Curve, at: At = ALL_SIZES) -> Evidence:
     """Measure ``better`` minus ``worse`` at the sizes of a claim."""
     require(runs, dataset, better, worse)
     gaps = runs.differences(dataset, better, worse)
@@ -138,13 +141,13 @@ def first_stage_gain(runs: Runs, dataset: str) -> Evidence:
     if len(fixed) < 2:
         raise NotTestable("It needs Nys+ with two different n_0 over several sizes.")
     small, large = Curve("Nys+", fixed[0]), Curve("Nys+", fixed[-1])
-    evidence = gap(runs, dataset, large, small, At())
+    evidence = gap(runs, dataset, large, small)
     text = f"n_0 = {fixed[-1]} against {fixed[0]}; {evidence.text}"
     return replace(evidence, text=text)
 
 
 def lead_over_best(
-    runs: Runs, dataset: str, best: Curve, others: Sequence[Curve], at: At
+    runs: Runs, dataset: str, best: Curve, others: Sequence[Curve], at: At = ALL_SIZES
 ) -> Evidence:
     """Measure ``best`` minus whichever of the ``others`` has the highest mean at each size.
 
