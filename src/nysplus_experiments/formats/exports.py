@@ -1,40 +1,31 @@
-"""How large a model is in each format, and how fast it predicts there.
+"""Measure the bytes of a model in each export format, and the speed of predictions there.
 
-A classifier is fitted to float32 rows and stored in float32 and in int8; each is written in every
-format and, where a format computes, predicts the same test rows: all at once, and one at a time.
-Rows are read, split and scaled to [0, 1] as for `selection`. Times are medians of five.
-`formats_page.py` puts the table into docs/formats.md.
-
-    python benchmarks/exports.py [--datasets digits usps] [--smoke] [--fresh]
+A classifier is fitted to float32 rows and stored in float32 and in int8. Each is written in every
+format and, if the format computes, predicts the same test rows: all at once, and one at a time.
+Times are medians of five.
 """
 
 from __future__ import annotations
 
-import argparse
+import itertools
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import csv_rows
 import numpy as np
-import onnxruntime
-from benchmark_runs import short, table
-from child_process import environment, n_threads, restart_with_fixed_threads
-from measurement import RESULTS
-from selection import SMOKE, SOURCES, Problem, load_problem
 
 from nysplus import NystroemClassifier
 from nysplus._quantise import stored
-from nysplus.experiments.datasets import DatasetNotFound
-from nysplus.export.c_header import to_c
-from nysplus.export.json_text import to_json
-from nysplus.export.onnx_graph import to_onnx
+from nysplus.export import to_c, to_json, to_onnx
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.measurement import n_threads
+from nysplus_experiments.harness.problems import chosen_datasets, load_problem
+from nysplus_experiments.harness.resume import measure_missing
 
 DATASETS = ("digits", "usps")
 STORAGE = ("float32", "int8")
@@ -74,9 +65,9 @@ class Export:
     Attributes
     ----------
     bytes : int
-        Of the file; for Python those of the stored numbers, for C those of the tables.
+        Bytes of the file; for Python of the stored numbers, for C of the tables.
     batch_us, single_us : float or None
-        Microseconds a row of all rows at once, and of one row a call; None where the format only
+        Microseconds per row of all rows at once, and of one row per call; None if the format only
         stores.
     change : float or None
         Largest difference of a score from Python's.
@@ -97,39 +88,33 @@ class Export:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The model."""
+        """The model, which is measured in all formats."""
         return self.dataset, self.storage
 
 
 class Measured(NamedTuple):
-    """What a format makes of a model and of rows; times in seconds a row."""
+    """Bytes, microseconds per row, and scores of a format."""
 
     n_bytes: int
-    batch: float | None = None
-    single: float | None = None
+    batch_us: float | None = None
+    single_us: float | None = None
     scores: np.ndarray | None = None
 
 
-# -- measuring -----------------------------------------------------------------------------------
-
-
-def _seconds(call: Callable[[], Any]) -> float:
+def _microseconds(call: Callable[[], Any], n_rows: int) -> float:
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return 1e6 * statistics.median(times) / n_rows
 
 
 def _timed(n_bytes: int, scores: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> Measured:
     found, few = scores(X), X[:SINGLE_ROWS]  # the first call is not timed
-    return Measured(
-        n_bytes,
-        _seconds(lambda: scores(X)) / len(X),
-        _seconds(lambda: [scores(few[i : i + 1]) for i in range(len(few))]) / len(few),
-        found,
-    )
+    batch = _microseconds(lambda: scores(X), len(X))
+    single = _microseconds(lambda: [scores(row[None]) for row in few], len(few))
+    return Measured(n_bytes, batch, single, found)
 
 
 def _python(model: NystroemClassifier, X: np.ndarray) -> Measured:
@@ -148,6 +133,8 @@ def _json(model: NystroemClassifier, X: np.ndarray) -> Measured:
 
 
 def _onnx(model: NystroemClassifier, X: np.ndarray) -> Measured:
+    import onnxruntime
+
     made = to_onnx(model, scores=True).SerializeToString()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = n_threads()
@@ -163,9 +150,9 @@ def _c(model: NystroemClassifier, X: np.ndarray) -> Measured:
         command = ["gcc", "-std=c99", "-O2", "main.c", "-lm", "-o", "main"]
         subprocess.run(command, cwd=folder, check=True)
         done = subprocess.run([folder / "main"], input=X.tobytes(), capture_output=True, check=True)
-    seconds = statistics.median(map(float, done.stderr.split())) / len(X)
+    each = 1e6 * statistics.median(map(float, done.stderr.split())) / len(X)
     scores = np.frombuffer(done.stdout, dtype=np.float32).reshape(len(X), -1)
-    return Measured(model.model_bytes_, seconds, seconds, scores)
+    return Measured(model.model_bytes_, each, each, scores)
 
 
 FORMATS: dict[str, Callable[[NystroemClassifier, np.ndarray], Measured]] = {
@@ -177,113 +164,34 @@ FORMATS: dict[str, Callable[[NystroemClassifier, np.ndarray], Measured]] = {
 }
 
 
-def measure(dataset: str, storage: str, problem: Problem) -> list[Export]:
+def measure(dataset: str, storage: str, max_rows: int) -> list[Export]:
     """Fit a model, store it, and try all formats."""
+    problem = load_problem(dataset, 0, max_rows, MAX_TEST_ROWS)
     X, X_test = problem.X.astype(np.float32), problem.X_test.astype(np.float32)
     model = NystroemClassifier(LANDMARKS, random_state=0).fit(X, problem.y)
     model.expansion_ = stored(model.expansion_, storage, X)
-    expected, accuracy = model.decision_function(X_test), model.score(X_test, problem.y_test)
+    expected = model.decision_function(X_test)
+    accuracy = 100 * model.score(X_test, problem.y_test)
+    sizes = (LANDMARKS, X.shape[1], len(model.classes_))
     rows = []
     for name, export in FORMATS.items():
-        found = export(model, X_test)
+        n_bytes, batch, single, scores = export(model, X_test)
         change = None
-        if found.scores is not None:
-            change = float(np.abs(found.scores.reshape(expected.shape) - expected).max())
-        rows.append(
-            Export(
-                dataset,
-                storage,
-                name,
-                LANDMARKS,
-                X.shape[1],
-                len(model.classes_),
-                found.n_bytes,
-                None if found.batch is None else 1e6 * found.batch,
-                None if found.single is None else 1e6 * found.single,
-                change,
-                100 * accuracy,
-                n_threads(),
-            )
-        )
+        if scores is not None:
+            change = float(np.abs(scores.reshape(expected.shape) - expected).max())
+        numbers = (n_bytes, batch, single, change, accuracy, n_threads())
+        rows.append(Export(dataset, storage, name, *sizes, *numbers))
     return rows
 
 
-def run(options: argparse.Namespace) -> None:
-    """Measure every model that is not in the file yet."""
-    done = {row.key for row in csv_rows.begin(options.out, Export, environment(), options.fresh)}
-    for dataset in options.datasets:
-        try:
-            problem = load_problem(dataset, 0, options.train_rows, MAX_TEST_ROWS)
-        except DatasetNotFound as error:
-            print(f"{dataset} is left out. {error}")
-            continue
-        for storage in STORAGE:
-            if (dataset, storage) in done:
-                continue
-            for row in measure(dataset, storage, problem):
-                csv_rows.append(options.out, row)
-
-
-# -- reporting -----------------------------------------------------------------------------------
-
-
-def exports_table(rows: Sequence[Export]) -> list[str]:
-    """Return the lines of a Markdown table: data and formats, with columns for each storage."""
-    found = {(row.dataset, row.format, row.storage): row for row in rows}
-    columns: dict[str, Callable[[Export], str]] = {
-        "kB": lambda row: f"{row.bytes / 1024:.1f}",
-        "µs a row, all at once": lambda row: _time(row.batch_us),
-        "µs a row, one at a time": lambda row: _time(row.single_us),
-    }
-    lines = []
-    for dataset, name in dict.fromkeys((row.dataset, row.format) for row in rows):
-        own = [found.get((dataset, name, storage)) for storage in STORAGE]
-        changes = [row.change for row in own if row is not None and row.change is not None]
-        lines.append(
-            [
-                SOURCES[dataset].title,
-                name,
-                *("–" if row is None else write(row) for write in columns.values() for row in own),
-                scientific(max(changes)) if changes else "–",
-            ]
-        )
-    header = [f"{column}: {storage}" for column in columns for storage in STORAGE]
-    return table(["data", "format", *header, "largest change of a score"], lines)
-
-
-def _time(microseconds: float | None) -> str:
-    return "–" if microseconds is None else short(microseconds)
-
-
-def scientific(change: float) -> str:
-    """Write a change of a score; nothing but zero is written as zero."""
-    return f"{change:.0e}" if change else "0"
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=DATASETS)
-    parser.add_argument("--smoke", action="store_true", help="seconds: digits, few rows")
-    parser.add_argument("--out", type=Path, help="default: in results/; in build/ for smoke")
-    parser.add_argument("--fresh", action="store_true", help="measure again what is there")
-    options = parser.parse_args()
-    options.train_rows = 500 if options.smoke else MAX_TRAIN_ROWS
-    if options.smoke:
-        options.datasets = (SMOKE,)
-    folder = RESULTS.parents[1] / "build" if options.smoke else RESULTS
-    options.out = options.out or folder / "exports.csv"
-    return options
-
-
-def main() -> None:
-    restart_with_fixed_threads()
-    options = parse()
-    try:
-        run(options)
-    except KeyboardInterrupt:
-        sys.exit("\nStopped. The same command goes on from here.")
-    print("\n" + "\n".join(exports_table(csv_rows.read(options.out, Export))))
-
-
-if __name__ == "__main__":
-    main()
+def run(options: BenchOptions) -> None:
+    """Measure the models that are not in the file yet."""
+    options.expect()
+    max_rows = 500 if options.smoke else MAX_TRAIN_ROWS
+    measure_missing(
+        options.path("exports.csv"),
+        Export,
+        list(itertools.product(chosen_datasets(options, DATASETS), STORAGE)),
+        lambda dataset, storage: measure(dataset, storage, max_rows),
+        fresh=options.fresh,
+    )
