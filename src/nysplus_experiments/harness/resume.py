@@ -29,7 +29,7 @@ def measure_missing(
     *,
     fresh: bool = False,
     settings: Mapping[str, Any] | None = None,
-    prepare: Callable[[], None] | None = None,
+    prepare: Callable[[], object] | None = None,
     valid: Callable[[Any], bool] | None = None,
     workers: int = 0,
 ) -> None:
