@@ -6,8 +6,10 @@ import importlib.util
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +17,14 @@ from typing import Annotated
 try:
     import typer
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+    )
     from rich.table import Table
 except ModuleNotFoundError as error:  # pragma: no cover - both are there in the tests
     raise SystemExit(
@@ -48,12 +57,25 @@ app = typer.Typer(
 datasets_app = typer.Typer(help="List the datasets, fetch them, or convert publishers' files.")
 app.add_typer(datasets_app, name="datasets", invoke_without_command=True)
 
+_MENDABLE = (
+    *(BenchError, DatasetError, DatasetNotFound, ExperimentError, PageError, ResultsError),
+    ImportError,  # an extra that is not installed
+)
 Folder = Annotated[Path, typer.Argument(help="Folder with a results.csv.")]
 
 
 def _fail(message: str) -> typer.Exit:
     typer.echo(f"Error: {message}", err=True)
     return typer.Exit(2)
+
+
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    """Print errors that users can mend, without a traceback."""
+    try:
+        yield
+    except _MENDABLE as error:
+        raise _fail(str(error)) from error
 
 
 # -- reproduce -----------------------------------------------------------------------------------
@@ -85,19 +107,16 @@ def reproduce(
         raise _fail("--profile and --config exclude each other. Give one of them.")
     label = config.stem if config else profile or "smoke"
     figures = _figures(only)
-    try:
+    with _errors_told():
         experiment = load_experiment(config) if config else load_profile(label)
         experiment = experiment.narrow(figures, _names(names))
-    except ExperimentError as error:
-        raise _fail(str(error)) from error
     todo = plan(experiment)
     _print_plan(todo, label)
     if dry_run:
         return
     if not todo.tasks:
         raise _fail("Nothing can be run here. The lines above say what is missing.")
-    _require("matplotlib", "plot")
-    _require("jinja2", "experiments")
+    _require(matplotlib="plot", jinja2="experiments", pandas="experiments")
     folder = out or Path("nysplus-results") / label
     results = _run(experiment, todo, folder)
     drawn = _draw(results, folder, figures)
@@ -131,19 +150,18 @@ def _names(names: str | None) -> list[str] | None:
     return parts
 
 
-def _require(library: str, extra: str) -> None:
+def _require(**extras: str) -> None:
     """Fail before hours of fitting, not after them."""
-    if importlib.util.find_spec(library) is None:
-        raise _fail(f'{library} is not installed: pip install "nysplus[{extra}]"')
+    for library, extra in extras.items():
+        if importlib.util.find_spec(library) is None:
+            raise _fail(f'{library} is not installed: pip install "nysplus[{extra}]"')
 
 
 def _print_plan(todo: Plan, label: str) -> None:
     for note in todo.notes:
         typer.echo(note)
-    per_dataset: dict[str, int] = {}
-    for task in todo.tasks:
-        per_dataset[task.dataset] = per_dataset.get(task.dataset, 0) + 1
-    rows = ", ".join(f"{name} {count}" for name, count in per_dataset.items())
+    counts = Counter(task.dataset for task in todo.tasks)
+    rows = ", ".join(f"{name} {count}" for name, count in counts.items())
     typer.echo(
         f"{label}: {len(todo.tasks)} rows ({rows or 'none'}), about "
         f"{_duration(todo.seconds)} of fitting on two cores."
@@ -160,7 +178,7 @@ def _duration(seconds: float) -> str:
 
 def _run(experiment: Experiment, todo: Plan, folder: Path) -> list[Result]:
     try:
-        with _progress_bar() as show:
+        with _errors_told(), _progress_bar() as show:
             return run(experiment, folder, show)
     except KeyboardInterrupt:
         done = {row.key for row in read_results(folder / RESULTS_FILE) if row.ok}
@@ -170,26 +188,6 @@ def _run(experiment: Experiment, todo: Plan, folder: Path) -> list[Result]:
             err=True,
         )
         raise typer.Exit(130) from None
-    except ResultsError as error:
-        raise _fail(str(error)) from error
-
-
-class _Bar:
-    """A live line: what is fitted, how much is done, how long it will take."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("", total=1.0, rows="", left="")
-
-    def __call__(self, step: Step) -> None:
-        failed = f", {step.failed} failed" if step.failed else ""
-        self._progress.update(
-            self._task,
-            completed=step.fraction,
-            description=_title(step.task) if step.task else "done",
-            rows=f"{step.done}/{step.total} rows{failed}",
-            left=f"about {_duration(step.seconds_left)} left" if step.task else "",
-        )
 
 
 def _title(task: Key) -> str:
@@ -198,19 +196,25 @@ def _title(task: Key) -> str:
 
 
 @contextmanager
-def _progress_bar() -> Iterator[_Bar]:
-    """Show a bar on a terminal and nothing in a pipe."""
+def _progress_bar() -> Iterator[Callable[[Step], None]]:
+    """Show on a terminal what is fitted, how much is done and the time left; nothing in a pipe."""
     console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[rows]}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
+    fields = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]}"))
+    columns = (SpinnerColumn(), *fields, TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        yield _Bar(progress)
+        bar = progress.add_task("", total=1.0, rows="", left="")
+
+        def show(step: Step) -> None:
+            failed = f", {step.failed} failed" if step.failed else ""
+            progress.update(
+                bar,
+                completed=step.fraction,
+                description=_title(step.task) if step.task else "done",
+                rows=f"{step.done}/{step.total} rows{failed}",
+                left=f"about {_duration(step.seconds_left)} left" if step.task else "",
+            )
+
+        yield show
 
 
 # -- figures and report --------------------------------------------------------------------------
@@ -220,10 +224,8 @@ def _read(folder: Path) -> list[Result]:
     path = folder / RESULTS_FILE
     if not path.is_file():
         raise _fail(f"{path} does not exist. Run `nysplus reproduce --out {folder}` first.")
-    try:
+    with _errors_told():
         return read_results(path)
-    except ResultsError as error:
-        raise _fail(str(error)) from error
 
 
 def _draw(results: list[Result], folder: Path, only: set[int] | None) -> list[Path]:
@@ -246,14 +248,14 @@ def figures(
     folder: Folder, only: Annotated[str | None, typer.Option(help="e.g. 2,3")] = None
 ) -> None:
     """Draw the paper's figures from a folder of results, without fitting."""
-    _require("matplotlib", "plot")
+    _require(matplotlib="plot", pandas="experiments")
     _draw(_read(folder), folder, _figures(only))
 
 
 @app.command()
 def report(folder: Folder) -> None:
     """Write the HTML page from a folder of results and figures, without fitting."""
-    _require("jinja2", "experiments")
+    _require(jinja2="experiments", pandas="experiments")
     _write(_read(folder), sorted(folder.glob("figure[1-5].png")), folder)
 
 
@@ -303,9 +305,8 @@ def bench(
 
 def _run_step(step: BenchStep, options: BenchOptions) -> None:
     try:
-        step(options)
-    except (BenchError, DatasetError, DatasetNotFound, ResultsError) as error:
-        raise _fail(str(error)) from error
+        with _errors_told():
+            step(options)
     except KeyboardInterrupt:
         typer.echo("Stopped. The same command continues.", err=True)
         raise typer.Exit(130) from None
@@ -337,10 +338,8 @@ def _fill_pages(names: list[str], results: Path) -> None:
     for name in names:
         if name not in PAGES:
             raise _fail(f"There is no page {name!r}. Known pages: {', '.join(PAGES)}.")
-        try:
+        with _errors_told():
             typer.echo(fill(page(name), results))
-        except (PageError, ResultsError) as error:
-            raise _fail(str(error)) from error
 
 
 # -- datasets ------------------------------------------------------------------------------------
@@ -368,11 +367,9 @@ def prepare(
     out: Annotated[Path | None, typer.Option(help="Where to write; the cache by default.")] = None,
 ) -> None:
     """Convert publishers' files to the .npz files that are loaded."""
-    try:
+    with _errors_told():
         for path in datasets.prepare(folder, out):
             typer.echo(path)
-    except (DatasetError, DatasetNotFound) as error:
-        raise _fail(str(error)) from error
 
 
 @datasets_app.command()
@@ -380,21 +377,20 @@ def fetch(
     names: Annotated[list[str], typer.Argument(help="Datasets to download.")],
 ) -> None:
     """Download datasets from their publishers into the cache."""
+    console = Console(stderr=True)
     for name in _names(",".join(names)) or ():
-        console = Console(stderr=True)
-        with Progress(console=console, disable=not console.is_terminal) as progress:
+        with (
+            _errors_told(),
+            Progress(console=console, disable=not console.is_terminal) as progress,
+        ):
             bar = progress.add_task(name, total=None)
-            try:
-                path = datasets.fetch(
-                    name,
-                    # mypy cannot infer a lambda with a default
-                    lambda done, total, bar=bar: progress.update(  # type: ignore[misc]
-                        bar, completed=done, total=total
-                    ),
-                )
-            except (DatasetError, DatasetNotFound) as error:
-                raise _fail(str(error)) from error
+            show = partial(_show_bytes, progress, bar)
+            path = datasets.fetch(name, show)
         typer.echo(path)
+
+
+def _show_bytes(progress: Progress, bar: TaskID, done: int, total: int | None) -> None:
+    progress.update(bar, completed=done, total=total)
 
 
 if __name__ == "__main__":

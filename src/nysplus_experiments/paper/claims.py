@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from nysplus_experiments.harness.statistics import Estimate
 from nysplus_experiments.paper.evidence import NotTestable
 from nysplus_experiments.paper.results import Result
-from nysplus_experiments.paper.rules import Evidence, Judgement, Verdict, judge
+from nysplus_experiments.paper.rules import Judgement, Verdict, judge
 from nysplus_experiments.paper.runs import Runs, dataset_title
 from nysplus_experiments.paper.statements import Statement, statements
 
@@ -95,25 +95,13 @@ def _claim(s: Statement, runs: Runs) -> Claim:
     try:
         evidence = s.measure(runs, s.dataset)
     except NotTestable as missing:
-        found: Evidence | None = None
         judgement = Judgement("not testable here", missing.reason)
-        measured = missing.measured
+        found: tuple[str, Estimate | None, str] = (missing.measured, None, "")
     else:
-        found, judgement = evidence, judge(s.rule, evidence)
-        measured = evidence.text
-    return Claim(
-        where=s.where,
-        text=s.text,
-        dataset=s.dataset,
-        detail=s.detail,
-        paper=s.paper,
-        measured=measured,
-        estimate=found.total if found else None,
-        unit=found.unit if found else "",
-        verdict=judgement.verdict,
-        reason=judgement.reason,
-        smaller=judgement.smaller,
-    )
+        judgement = judge(s.rule, evidence)
+        found = (evidence.text, evidence.total, evidence.unit)
+    outcome = (judgement.verdict, judgement.reason, judgement.smaller)
+    return Claim(s.where, s.text, s.dataset, s.detail, s.paper, *found, *outcome)
 
 
 def summary(claims: Iterable[Claim]) -> str:
@@ -127,7 +115,7 @@ def summary(claims: Iterable[Claim]) -> str:
         )
     counts = Counter(claim.verdict for claim in tested)
     trials = [claim.estimate.trials for claim in tested if claim.estimate]
-    span = f"{min(trials)}" if min(trials) == max(trials) else f"{min(trials)} to {max(trials)}"
+    span = " to ".join(dict.fromkeys(map(str, (min(trials), max(trials)))))
     smaller = sum(claim.smaller for claim in claims)
     extra = f"; {smaller} of these have the claimed sign but a smaller size" if smaller else ""
     return (
@@ -142,5 +130,5 @@ def _by_dataset(tested: list[Claim], verdict: Verdict) -> str:
     """Return the counts of a verdict, as in "USPS 12 of 20, Letter 3 of 18"."""
     total = Counter(claim.dataset for claim in tested)
     found = Counter(claim.dataset for claim in tested if claim.verdict == verdict)
-    parts = (f"{dataset_title(name)} {found[name]} of {total[name]}" for name in total)
-    return ", ".join(part for name, part in zip(total, parts, strict=True) if found[name]) or "none"
+    parts = [f"{dataset_title(d)} {found[d]} of {total[d]}" for d in total if found[d]]
+    return ", ".join(parts) or "none"

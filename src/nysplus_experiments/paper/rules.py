@@ -5,6 +5,7 @@ These few classes are the whole definition of a verdict; none looks at anything 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -87,37 +88,6 @@ class Better:
 
 
 @dataclass(frozen=True)
-class AtMost:
-    """The difference does not exceed ``bound``."""
-
-    bound: float
-    rounding: float = 0.005
-
-    def judge(self, evidence: Evidence) -> Judgement:
-        """Held if the interval ends below the bound; not held if it begins above."""
-        if evidence.total.high <= self.bound + self.rounding:
-            return Judgement("held", f"The interval ends at or below {self.bound:g}.")
-        if evidence.total.low > self.bound + self.rounding:
-            return Judgement("not held", f"The interval lies above {self.bound:g}.")
-        return Judgement("undecided", f"The interval includes {self.bound:g}.")
-
-
-@dataclass(frozen=True)
-class AtLeast:
-    """A number is ``bound`` or more."""
-
-    bound: float
-
-    def judge(self, evidence: Evidence) -> Judgement:
-        """Held if the interval begins above the bound; not held if it ends below."""
-        if evidence.total.low >= self.bound:
-            return Judgement("held", f"The interval lies above {self.bound:g}.")
-        if evidence.total.high < self.bound:
-            return Judgement("not held", f"The interval lies below {self.bound:g}.")
-        return Judgement("undecided", f"The interval includes {self.bound:g}.")
-
-
-@dataclass(frozen=True)
 class NoGain:
     """There is no improvement: less than ``tolerance``, and not clearly more than nothing.
 
@@ -168,17 +138,23 @@ SOME_RANGE = Over(share=0.25, against=0.5)
 
 @dataclass(frozen=True)
 class Between:
-    """A number lies between two bounds, as a level within its rounding or a ratio near one."""
+    """A number lies between two bounds, one of which may be infinite."""
 
-    low: float
-    high: float
+    low: float = -math.inf
+    high: float = math.inf
+    rounding: float = 0.0
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Held inside, not held outside, undecided across a bound."""
-        value, bounds = evidence.total, f"{self.low:g} to {self.high:g}"
-        if self.low <= value.low and value.high <= self.high:
-            return Judgement("held", f"The interval lies within {bounds}.")
-        if value.high < self.low or value.low > self.high:
-            side = "below" if value.high < self.low else "above"
-            return Judgement("not held", f"The interval lies {side} {bounds}.")
-        return Judgement("undecided", f"The interval reaches across a bound of {bounds}.")
+        total, low, high = evidence.total, self.low - self.rounding, self.high + self.rounding
+        if total.high < low:
+            return Judgement("not held", f"The interval lies below {self.low:g}.")
+        if total.low > high:
+            return Judgement("not held", f"The interval lies above {self.high:g}.")
+        if low <= total.low and total.high <= high:
+            bounds = {f"above {self.low:g}": low, f"below {self.high:g}": high}
+            sides = " and ".join(side for side, bound in bounds.items() if math.isfinite(bound))
+            return Judgement("held", f"The interval lies {sides}.")
+        return Judgement(
+            "undecided", f"The interval includes {self.low if total.low < low else self.high:g}."
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,8 +77,8 @@ def _curves(value: Any) -> Any:
     """Return the curve of a name such as "Nys" or "Nys+ (500)", or the curves of a list."""
     if isinstance(value, list):
         return tuple(_curves(each) for each in value)
-    name, n_0 = re.fullmatch(r"(\S+)(?: \((\w+)\))?", value).groups()  # type: ignore[union-attr]
-    return Curve(name, int(n_0) if n_0 and n_0.isdigit() else n_0 or "same")
+    name, _, n_0 = value.rstrip(")").partition(" (")
+    return Curve(name, int(n_0) if n_0.isdigit() else "largest" if n_0 else "same")
 
 
 def _rule(entry: str | dict[str, Any]) -> Rule:

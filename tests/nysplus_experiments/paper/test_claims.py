@@ -18,8 +18,6 @@ from nysplus_experiments.paper.results import Result
 from nysplus_experiments.paper.rules import (
     SOME_RANGE,
     WIDE_RANGE,
-    AtLeast,
-    AtMost,
     Better,
     Between,
     Evidence,
@@ -150,8 +148,8 @@ def test_better(low, high, size, verdict, smaller):
 @pytest.mark.parametrize(
     ("rule", "intervals"),
     [
-        (AtMost(0.12), {"held": (0.0, 0.1), "not held": (0.2, 0.3), "undecided": (0.0, 0.3)}),
-        (AtLeast(1.5), {"held": (1.6, 2.0), "not held": (1.0, 1.2), "undecided": (1.2, 1.8)}),
+        (Between(high=0.12), {"held": (0.0, 0.1), "not held": (0.2, 0.3), "undecided": (0.0, 0.3)}),
+        (Between(low=1.5), {"held": (1.6, 2.0), "not held": (1.0, 1.2), "undecided": (1.2, 1.8)}),
         (NoGain(), {"held": (-0.2, 0.05), "not held": (0.01, 0.05), "undecided": (-0.1, 0.2)}),
         (Between(0.5, 2), {"held": (0.9, 1.1), "not held": (2.1, 3.0), "undecided": (1.5, 2.5)}),
     ],
