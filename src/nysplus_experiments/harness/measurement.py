@@ -28,13 +28,8 @@ _WAITING = "OMP_WAIT_POLICY"
 # Every library that the benchmarks call takes its number of threads from one of these.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIBRARIES = (
-    "nysplus",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "scikit-learn-intelex",
-    "lightgbm",
-    "xgboost-cpu",
+    *("nysplus", "numpy", "scipy", "scikit-learn"),
+    *("scikit-learn-intelex", "lightgbm", "xgboost-cpu"),
 )
 
 

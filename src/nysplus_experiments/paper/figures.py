@@ -19,21 +19,6 @@ from nysplus_experiments.harness.statistics import estimate
 from nysplus_experiments.paper.results import Result
 from nysplus_experiments.paper.runs import FULL_METHODS, Curve, Runs, dataset_title, method_label
 
-CAPTIONS = {
-    1: "Accuracy against the number of landmarks n_f. Std Nys has uniform landmarks; Nys+ chooses "
-    "them by the negative margin of a first model with n_0 landmarks. Horizontal lines are the "
-    "full kernel machines. Fourier counts random features.",
-    2: "Accuracy against model size, n (d + L) · 8 bytes as the paper counts it, with n_0 = n_f. "
-    "Dashed: landmarks chosen without labels. Solid: with support vector selection.",
-    3: "Accuracy against training time, with n_0 = n_f. Solid curves show the time of the second "
-    "stage alone (steps 3–6 of Algorithm 1), as in the paper; the first stage takes the time of "
-    "the dashed curve. Not shown, as in the paper: KNys.",
-    4: "Accuracy against model size for k-means landmarks (KNys) and for k-means on the rows of "
-    "largest negative margin (KNys+, appendix B).",
-    5: "Accuracy against model size for support centroid selection (appendix C): centroids chosen "
-    "by their negative margin, against uniform landmarks, support vector selection and k-means.",
-}
-
 _MARGIN = 0.06  # of the visible range of accuracies, above and below
 
 

@@ -19,7 +19,6 @@ from nysplus._files import write_whole
 from nysplus_experiments.harness.datasets import DATASETS
 from nysplus_experiments.harness.statistics import estimate
 from nysplus_experiments.paper.claims import Claim, evaluate, summary
-from nysplus_experiments.paper.figures import CAPTIONS
 from nysplus_experiments.paper.results import Result
 from nysplus_experiments.paper.runs import (
     FULL_METHODS,
@@ -134,13 +133,10 @@ def _grouped(claims: Iterable[Claim]) -> list[tuple[tuple[str, str], list[Claim]
     return [(key, list(group)) for key, group in groups]
 
 
-def _figure(path: Path) -> dict[str, str]:
+def _figure(path: Path) -> tuple[str, str]:
+    """Return the number of a figure, or nothing, and its bytes as text."""
     found = re.fullmatch(r"figure(\d+)", path.stem)
-    return {
-        "data": base64.b64encode(path.read_bytes()).decode("ascii"),
-        "label": f"Figure {found[1]}. " if found else "",
-        "caption": CAPTIONS.get(int(found[1]), "") if found else "",
-    }
+    return found[1] if found else "", base64.b64encode(path.read_bytes()).decode("ascii")
 
 
 def _dataset_rows(runs: Runs, dataset: str) -> list[tuple[object, ...]]:
