@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
+
 from nysplus_experiments.harness.bench import BenchOptions, BenchStep
 
 
-def _exports(options: BenchOptions) -> None:
-    from nysplus_experiments.formats.exports import run
-
-    run(options)
+def _run(module: str, options: BenchOptions) -> None:
+    import_module(f"{__name__}.{module}").run(options)
 
 
-def _compress(options: BenchOptions) -> None:
-    from nysplus_experiments.formats.compress import run
-
-    run(options)
-
-
-STEPS: dict[str, BenchStep] = {"exports": _exports, "compress": _compress}
+STEPS: dict[str, BenchStep] = {
+    "exports": partial(_run, "exports"),
+    "compress": partial(_run, "compress"),
+}

@@ -179,8 +179,8 @@ def measure(dataset: str, storage: str, max_rows: int) -> list[Export]:
         change = None
         if scores is not None:
             change = float(np.abs(scores.reshape(expected.shape) - expected).max())
-        numbers = (n_bytes, batch, single, change, accuracy, n_threads())
-        rows.append(Export(dataset, storage, name, *sizes, *numbers))
+        times = (batch, single, change)
+        rows.append(Export(dataset, storage, name, *sizes, n_bytes, *times, accuracy, n_threads()))
     return rows
 
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 
 from nysplus_experiments.harness.bench import BenchOptions, BenchStep
 
 
-def _step(module: str) -> BenchStep:
-    """Return the step of a module, which is imported when the step runs."""
-
-    def run(options: BenchOptions) -> None:
-        import_module(f"{__name__}.{module}").run(options)
-
-    return run
+def _run(module: str, options: BenchOptions) -> None:
+    import_module(f"{__name__}.{module}").run(options)
 
 
 STEPS: dict[str, BenchStep] = {
-    "passes": _step("passes"),
-    "out-of-core": _step("out_of_core"),
-    "cluster": _step("cluster"),
+    "passes": partial(_run, "passes"),
+    "out-of-core": partial(_run, "out_of_core"),
+    "cluster": partial(_run, "cluster"),
 }

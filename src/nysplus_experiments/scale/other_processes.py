@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -41,15 +39,13 @@ def undisturbed(row: Any) -> bool:
 
 
 def _busy_seconds() -> tuple[float, float] | None:
-    """Return the used and the available CPU seconds of all cores; None if unknown."""
-    try:
-        line = Path("/proc/stat").read_text().splitlines()[0]
-    except OSError:
+    """Return the used and the available CPU seconds of all cores; None outside of Linux."""
+    if not psutil.LINUX:
         return None
-    # proc(5): user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already
-    ticks = [int(word) for word in line.split()[1:9]]
-    tick = os.sysconf("SC_CLK_TCK")
-    return (sum(ticks) - ticks[3] - ticks[4]) / tick, sum(ticks) / tick
+    times = psutil.cpu_times()
+    # Guests are part of user and nice.
+    total = sum(times) - times.guest - times.guest_nice
+    return total - times.idle - times.iowait, total
 
 
 def _own_seconds() -> float:

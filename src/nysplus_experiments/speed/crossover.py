@@ -31,7 +31,7 @@ from nysplus_experiments.speed.objective import training_objective
 from nysplus_experiments.speed.peers import RHO, Expansion
 
 SIZES = (1000, 2000, 4000, 10000)
-SOLVERS = {
+SOLVERS: dict[str, Any] = {
     "direct-float32": Direct(np.float32),
     "gram-float64": GramFirst(polished=False),
     "iterative-float32": Iterative(np.float32),
@@ -112,13 +112,7 @@ def run(options: BenchOptions) -> None:
         found = {solver: run_in_child(fit, split, n, solver) for solver in solvers}
         best = min(columns["objective"] for columns in found.values())
         return [
-            Crossover(
-                n,
-                len(split.X_train),
-                solver,
-                gap=columns["objective"] / best - 1.0,
-                **columns,
-            )
+            Crossover(n, len(split.X_train), solver, gap=columns["objective"] / best - 1, **columns)
             for solver, columns in found.items()
         ]
 

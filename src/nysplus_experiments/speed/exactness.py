@@ -59,9 +59,9 @@ def compare(name: str, n: int) -> str:
     # Both precisions are given the values that float32 holds: only the arithmetic differs.
     X32, test32 = split.X_train.astype(np.float32), split.X_test.astype(np.float32)
     X, test = X32.astype(np.float64), test32.astype(np.float64)
-    fit = {"selection": "uniform", "gamma": split.gamma, "alpha": RHO, "random_state": 0}
-    double = NystroemClassifier(n, **fit).fit(X, split.y_train)
-    single = NystroemClassifier(n, **fit).fit(X32, split.y_train)
+    fit: dict[str, Any] = {"selection": "uniform", "gamma": split.gamma, "random_state": 0}
+    double = NystroemClassifier(n, alpha=RHO, **fit).fit(X, split.y_train)
+    single = NystroemClassifier(n, alpha=RHO, **fit).fit(X32, split.y_train)
     Y = reference.one_vs_rest(split.y_train)
     T, W, b, best, size, least = dense_model(X, Y, double.landmarks_, split.gamma)
     scores = reference.rbf_matrix(test, double.landmarks_, split.gamma) @ (T @ W) + b

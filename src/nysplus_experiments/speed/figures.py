@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +14,19 @@ from nysplus_experiments.harness.labels import place_labels
 from nysplus_experiments.harness.statistics import median_range
 from nysplus_experiments.speed.crossover import Crossover
 from nysplus_experiments.speed.growth import Growth
-from nysplus_experiments.speed.runs import Cell, Runs, dataset_title
+from nysplus_experiments.speed.runs import Runs, dataset_title
 
-
-@dataclass(frozen=True)
-class Look:
-    """Label, colour, marker and line of a system."""
-
-    label: str
-    color: str
-    marker: str
-    dashes: Any = "-"
-    hollow: bool = False
-
-
-#: By the name of the system and the type of its rows.
-LOOKS = {
-    ("nysplus", "float32"): Look("nysplus", figures.VERMILLION, "o"),
-    ("nysplus-defaults", "float32"): Look(
-        "nysplus defaults", figures.VERMILLION, "s", DASHED, True
-    ),
-    ("sklearn-nystroem", "float32"): Look("Nystroem float32", figures.BLUE, "v", DASHED, True),
-    ("sklearn-nystroem", "float64"): Look("Nystroem float64", figures.BLUE, "^"),
-    ("sklearn-rbfsampler", "float64"): Look("RBFSampler", figures.GREY, "X", DOTTED),
-    ("sklearn-svc", "float64"): Look("SVC", figures.BLACK, "D"),
-    ("intelex-svc", "float64"): Look("SVC intelex", figures.PURPLE, "P"),
-    ("lightgbm", "float32"): Look("LightGBM", figures.GREEN, "*"),
-    ("xgboost", "float32"): Look("XGBoost", figures.ORANGE, "h"),
+#: Label, colour, marker, line and whether markers are hollow, by system and type of the rows.
+LOOKS: dict[tuple[str, str], tuple[str, str, str, Any, bool]] = {
+    ("nysplus", "float32"): ("nysplus", figures.VERMILLION, "o", "-", False),
+    ("nysplus-defaults", "float32"): ("nysplus defaults", figures.VERMILLION, "s", DASHED, True),
+    ("sklearn-nystroem", "float32"): ("Nystroem float32", figures.BLUE, "v", DASHED, True),
+    ("sklearn-nystroem", "float64"): ("Nystroem float64", figures.BLUE, "^", "-", False),
+    ("sklearn-rbfsampler", "float64"): ("RBFSampler", figures.GREY, "X", DOTTED, False),
+    ("sklearn-svc", "float64"): ("SVC", figures.BLACK, "D", "-", False),
+    ("intelex-svc", "float64"): ("SVC intelex", figures.PURPLE, "P", "-", False),
+    ("lightgbm", "float32"): ("LightGBM", figures.GREEN, "*", "-", False),
+    ("xgboost", "float32"): ("XGBoost", figures.ORANGE, "h", "-", False),
 }
 
 
@@ -50,12 +35,15 @@ def accuracy_figure(runs: Runs, column: str, unit: float, label: str) -> Any:
     figure, axes = figures.new(len(runs.datasets))
     for ax, dataset in zip(axes, runs.datasets, strict=True):
         labels, bars = [], []
-        for key, look in LOOKS.items():
+        for key, (name, *look) in LOOKS.items():
             cells = [cell for cell in runs.cells(dataset) if cell[1:3] == key]
             if cells:
-                points, own_bars = _curve(ax, runs, cells, look, column, unit)
-                labels.append((look.label, look.color, points))
-                bars += own_bars
+                x = [median_range(runs.values(cell, column)) for cell in cells]
+                # 100 % would be at infinity on a logarithmic scale; no dataset here is solved.
+                error = [max(100 - runs.median(cell, "accuracy"), 1e-3) for cell in cells]
+                points, ends = _curve(ax, np.array(x) / unit, np.array(error), *look)
+                labels.append((name, look[0], points))
+                bars += ends
         figures.accuracy_axis(ax)
         figures.log_ticks(ax.xaxis)
         ax.set_xlabel(label, fontsize=12)
@@ -67,21 +55,18 @@ def accuracy_figure(runs: Runs, column: str, unit: float, label: str) -> Any:
 
 
 def _curve(
-    ax: Any, runs: Runs, cells: Sequence[Cell], look: Look, column: str, unit: float
+    ax: Any, x: np.ndarray, error: np.ndarray, color: str, marker: str, dashes: Any, hollow: bool
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Draw one system; return its points as (x, error) pairs, and the ends of its bars."""
-    x = np.array([median_range(runs.values(cell, column)) for cell in cells]) / unit
-    # 100 % would be at infinity on a logarithmic scale; no dataset here is solved.
-    error = np.array([max(100 - runs.median(cell, "accuracy"), 1e-3) for cell in cells])
     ax.errorbar(
         x[:, 0],
         error,
         xerr=(x[:, 0] - x[:, 1], x[:, 2] - x[:, 0]),
-        color=look.color,
-        marker=look.marker,
-        markerfacecolor="white" if look.hollow else look.color,
-        markersize=10 if look.marker == "*" else 7,
-        linestyle=look.dashes,
+        color=color,
+        marker=marker,
+        markerfacecolor="white" if hollow else color,
+        markersize=10 if marker == "*" else 7,
+        linestyle=dashes,
         linewidth=1.6,
         elinewidth=1.2,
         capsize=2.5,

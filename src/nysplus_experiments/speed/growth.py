@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from nysplus import NystroemClassifier
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import measure, n_threads, run_in_child
 from nysplus_experiments.harness.resume import measure_missing
-from nysplus_experiments.speed.peers import RHO, SEED
+from nysplus_experiments.speed.peers import SEED, SYSTEMS
 
 FEATURES = 20
 # Half decades of rows at a fixed n, doublings of n at a fixed N.
@@ -55,18 +54,14 @@ def make_rows(n_rows: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
 
 def fit_once(X: np.ndarray, y: np.ndarray, n: int) -> dict[str, Any]:
     """Fit after a warm-up; return columns of `Growth`."""
-    settings = {"alpha": RHO, "selection": "uniform", "random_state": SEED}
-
-    def fit(size: int, n_rows: int) -> NystroemClassifier:
-        model = NystroemClassifier(size, gamma=1 / FEATURES, **settings)
-        return model.fit(X[:n_rows], y[:n_rows])
-
-    fit(50, 500)
-    fitted = measure(fit, n, len(X))
+    system = next(each for each in SYSTEMS if each.name == "nysplus")
+    system.make(50, 1 / FEATURES).fit(X[:500], y[:500])
+    model = system.make(n, 1 / FEATURES)
+    fitted = measure(model.fit, X, y)
     return {
         "fit_seconds": fitted.seconds,
         "peak_mb": fitted.added_mb,
-        "solver": fitted.result.solver_,
+        "solver": model.solver_,
     }
 
 

@@ -8,6 +8,7 @@ with targets ±1, one column a class, or one column for two classes.
 from __future__ import annotations
 
 import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
 
 from nysplus_experiments.speed.peers import Expansion
 
@@ -32,25 +33,11 @@ def training_objective(
     # Distances about the landmarks' mean: far from the origin ‖x‖² + ‖z‖² − 2xz cancels.
     center = expansion.landmarks.mean(axis=0, dtype=np.float64)
     Z = expansion.landmarks - center
-    n_outputs = A.shape[1]
+    classes = np.arange(A.shape[1]) if A.shape[1] > 1 else 1
     total = 0.0
     for first in range(0, len(X), _BLOCK_ROWS):
         rows = slice(first, first + _BLOCK_ROWS)
-        scores = _rbf(X[rows] - center, Z, gamma) @ A + expansion.intercept
-        total += float(np.square(scores - _one_vs_rest(codes[rows], n_outputs)).sum())
-    return total + rho * float(np.einsum("il,il", A, _rbf(Z, Z, gamma) @ A))
-
-
-def _rbf(X: np.ndarray, Z: np.ndarray, gamma: float) -> np.ndarray:
-    K = X @ Z.T
-    K *= -2.0
-    K += np.einsum("ij,ij->i", X, X)[:, None]
-    K += np.einsum("ij,ij->i", Z, Z)
-    np.maximum(K, 0.0, out=K)
-    K *= -gamma
-    return np.exp(K, out=K)
-
-
-def _one_vs_rest(codes: np.ndarray, n_outputs: int) -> np.ndarray:
-    positive = codes[:, None] == (np.arange(n_outputs) if n_outputs > 1 else 1)
-    return np.where(positive, 1.0, -1.0)
+        scores = rbf_kernel(X[rows] - center, Z, gamma) @ A + expansion.intercept
+        Y = np.where(codes[rows, None] == classes, 1.0, -1.0)
+        total += float(np.square(scores - Y).sum())
+    return total + rho * float(np.einsum("il,il", A, rbf_kernel(Z, Z, gamma) @ A))

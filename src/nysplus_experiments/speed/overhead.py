@@ -179,5 +179,5 @@ def run(options: BenchOptions) -> None:
         [(part, repeat) for part, (_, count) in parts.items() for repeat in range(count)],
         lambda part, repeat: parts[part][0](repeat),
         fresh=options.fresh,
-        prepare=lambda: time_imports(0) and None,  # fills the system's file cache
+        prepare=lambda: time_imports(0),  # fills the system's file cache
     )

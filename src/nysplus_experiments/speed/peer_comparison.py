@@ -9,8 +9,6 @@ lets waiting threads of LightGBM and XGBoost sleep, as those of all other system
 
 from __future__ import annotations
 
-import statistics
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,22 +23,16 @@ from nysplus_experiments.harness.measurement import (
     ChildError,
     Measure,
     TimeLimit,
-    environment,
     measure,
     n_threads,
     run_in_child,
 )
+from nysplus_experiments.harness.resume import measure_missing
 from nysplus_experiments.speed.blas_floor import measure_floor
 from nysplus_experiments.speed.objective import training_objective
-from nysplus_experiments.speed.peers import RHO, SYSTEMS, System
+from nysplus_experiments.speed.peers import FLOOR, RHO, SYSTEMS, System
 from nysplus_experiments.speed.rows import Cell, Measurement
-from nysplus_experiments.speed.schedule import (
-    DATASETS,
-    REPEATS_BY_SECONDS,
-    Task,
-    plan,
-    wanted_repeats,
-)
+from nysplus_experiments.speed.schedule import DATASETS, REPEATS_BY_SECONDS, plan, wanted_repeats
 
 # A full kernel machine on more rows would take longer than all other measurements together.
 MAX_TRAIN_ROWS = 100_000
@@ -51,6 +43,7 @@ MAX_TEST_ROWS = 20_000
 WARM_UP_ROWS, WARM_UP_SIZE = 500, 50
 TIME_LIMIT = 170.0
 SMOKE, SMOKE_SIZES = "letter", (100,)
+_SYSTEMS = {(system.name, system.dtype): system for system in SYSTEMS}
 
 
 @dataclass(frozen=True)
@@ -153,20 +146,23 @@ def measure_products(problem: Problem, dtype: str, n: int) -> dict[str, Any]:
 # -- in the parent -------------------------------------------------------------------------------
 
 
-def run_task(task: Task, problem: Problem, settings: dict[str, Any]) -> Measurement:
-    """Measure one task in a child; errors and time limits become a row, too."""
-    X = problem.X[task.dtype]
-    row = Measurement(
-        *task.cell, *(len(X), len(problem.test_codes), X.shape[1]), task.repeat, "error"
-    )
-    limit = settings["time_limit"]
-    call: tuple[Any, ...] = (measure_system, problem, task.system, task.n, task.repeat == 0)
-    library_waiting = False
-    if task.system is None:
-        call, limit = (measure_products, problem, task.dtype, task.n), None
-    elif task.system.trees and settings["tree_waiting"] == "library":
-        library_waiting = True
-        call = (load_and_measure_system, task.dataset, len(X), task.system)
+def measure_cell(
+    cell: Cell, repeat: int, problem: Problem, settings: dict[str, Any]
+) -> Measurement:
+    """Measure one cell in a child; errors and time limits become a row, too."""
+    dataset, name, dtype, n = cell
+    X = problem.X[dtype]
+    row = Measurement(*cell, len(X), len(problem.test_codes), X.shape[1], repeat, "error")
+    limit, library_waiting = settings["time_limit"], False
+    call: tuple[Any, ...]
+    if name == FLOOR:
+        call, limit = (measure_products, problem, dtype, n), None
+    else:
+        system = _SYSTEMS[name, dtype]
+        call = (measure_system, problem, system, n, repeat == 0)
+        if system.trees and settings["tree_waiting"] == "library":
+            library_waiting = True
+            call = (load_and_measure_system, dataset, len(X), system)
     try:
         columns = run_in_child(*call, time_limit=limit, library_waiting=library_waiting)
     except TimeLimit as error:
@@ -190,26 +186,19 @@ def run(options: BenchOptions) -> None:
         "tree_waiting": options.text("tree_waiting", "library", ("passive", "library")),
     }
     path = options.path("speed.csv")
-    rows = records.begin(path, Measurement, environment() | settings, options.fresh)
-    # An error may be mended by now; all other rows stand.
-    rows = [row for row in rows if row.status != "error"]
-    done = {(row.cell, row.repeat) for row in rows}
-    wanted = {row.cell: wanted_repeats(row) for row in rows}
-    tasks = [
-        task
-        for task in plan(list(problems), sizes, repeats, systems)
-        if (task.cell, task.repeat) not in done
-    ]
-    seconds: dict[Cell, float] = {}
-    for number, task in enumerate(tasks):
-        if task.repeat >= wanted.get(task.cell, repeats):
-            continue
-        start = time.perf_counter()
-        row = run_task(task, problems[task.dataset], settings)
-        seconds[task.cell] = time.perf_counter() - start
-        wanted[task.cell] = wanted_repeats(row)
-        records.append(path, row)
-        print(_line(row, _remaining(tasks[number + 1 :], seconds, wanted)), flush=True)
+    wanted: dict[Cell, int] = {}
+    for repeat in range(repeats):
+        cells = plan(list(problems), sizes, systems, repeat)
+        measure_missing(
+            path,
+            Measurement,
+            [(*cell, repeat) for cell in cells if repeat < wanted.get(cell, repeats)],
+            lambda *task: measure_cell(task[:4], task[4], problems[task[0]], settings),
+            fresh=options.fresh and repeat == 0,
+            settings=settings,
+            valid=lambda row: row.status != "error",  # an error may be mended by now
+        )
+        wanted = {row.cell: wanted_repeats(row) for row in records.read(path, Measurement)}
 
 
 def _installed(names: Sequence[str]) -> list[System]:
@@ -229,22 +218,3 @@ def _load_problems(names: Sequence[str], max_rows: int) -> dict[str, Problem]:
         except DatasetNotFound as error:
             print(f"{name} is left out. {error}")
     return problems
-
-
-def _remaining(tasks: Sequence[Task], seconds: dict[Cell, float], wanted: dict[Cell, int]) -> float:
-    """Estimate the minutes of the tasks that follow, from those that were measured."""
-    typical = statistics.mean(seconds.values())
-    following = (task for task in tasks if task.repeat < wanted.get(task.cell, 1))
-    return sum(seconds.get(task.cell, typical) for task in following) / 60
-
-
-def _line(row: Measurement, minutes: float) -> str:
-    size = "" if row.n is None else f"n={row.n}"
-    text = f"{row.repeat + 1}. {row.dataset:8s}{row.system:19s}{row.dtype:8s} {size:7s}"
-    if row.status != "ok":
-        text += f"{row.status}: {row.note}"
-    else:
-        text += f"fit {row.fit_seconds:7.3f} s"
-    if row.accuracy is not None:
-        text += f", predict {row.predict_seconds:6.3f} s, {row.accuracy:5.2f} %"
-    return f"{text}; about {minutes:.0f} min left"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from nysplus_experiments.harness.measurement import n_threads
 RHO = 1e-5  # the paper's ridge
 SVC_C = 10.0
 SEED = 0
+FLOOR = "blas-floor"
 
 
 class Expansion(NamedTuple):
@@ -55,7 +57,7 @@ class System:
     name: str
     title: str
     dtype: str
-    make: Callable[[int | None, float], Any]
+    make: Callable[[Any, float], Any]
     stored_bytes: Callable[[Any], int]
     sized: bool = True
     trees: bool = False
@@ -69,60 +71,29 @@ class System:
         return not self.requires or importlib.util.find_spec(self.requires) is not None
 
 
-# -- nysplus -------------------------------------------------------------------------------------
-
-
-def _nysplus(n: int | None, gamma: float) -> Any:
+def _nysplus(n: Any, gamma: float, **options: Any) -> Any:
     from nysplus import NystroemClassifier
 
-    return NystroemClassifier(n, gamma=gamma, alpha=RHO, selection="uniform", random_state=SEED)
+    return NystroemClassifier(n, gamma=gamma, random_state=SEED, **options)
 
 
-def _nysplus_defaults(n: int | None, gamma: float) -> Any:
-    from nysplus import NystroemClassifier
-
-    return NystroemClassifier(n, gamma=gamma, random_state=SEED)
-
-
-def _nysplus_expansion(model: Any) -> Expansion:
-    return Expansion(model.landmarks_, model.dual_coef_, model.intercept_)
-
-
-# -- scikit-learn --------------------------------------------------------------------------------
-
-
-def _sklearn_nystroem(n: int | None, gamma: float) -> Any:
-    from sklearn.kernel_approximation import Nystroem
+def _sklearn_features(n: Any, gamma: float, name: str) -> Any:
+    from sklearn import kernel_approximation
     from sklearn.linear_model import RidgeClassifier
     from sklearn.pipeline import make_pipeline
 
-    features = Nystroem(gamma=gamma, n_components=n, random_state=SEED)
+    transformer = getattr(kernel_approximation, name)
+    features = transformer(gamma=gamma, n_components=n, random_state=SEED)
     return make_pipeline(features, RidgeClassifier(alpha=RHO))
 
 
-def _sklearn_nystroem_expansion(model: Any) -> Expansion:
-    features, ridge = model[0], model[-1]
-    weights = np.atleast_2d(ridge.coef_).astype(np.float64)
-    dual_coef = features.normalization_.T.astype(np.float64) @ weights.T
-    return Expansion(features.components_, dual_coef, np.atleast_1d(ridge.intercept_))
-
-
-def _sklearn_fourier(n: int | None, gamma: float) -> Any:
-    from sklearn.kernel_approximation import RBFSampler
-    from sklearn.linear_model import RidgeClassifier
-    from sklearn.pipeline import make_pipeline
-
-    features = RBFSampler(gamma=gamma, n_components=n, random_state=SEED)
-    return make_pipeline(features, RidgeClassifier(alpha=RHO))
-
-
-def _sklearn_svc(n: int | None, gamma: float) -> Any:
+def _sklearn_svc(n: None, gamma: float) -> Any:
     from sklearn.svm import SVC
 
     return SVC(C=SVC_C, gamma=gamma)
 
 
-def _intelex_svc(n: int | None, gamma: float) -> Any:
+def _intelex_svc(n: None, gamma: float) -> Any:
     from daal4py import daalinit
     from sklearnex.svm import SVC
 
@@ -130,42 +101,27 @@ def _intelex_svc(n: int | None, gamma: float) -> Any:
     return SVC(C=SVC_C, gamma=gamma)
 
 
-# -- trees ---------------------------------------------------------------------------------------
-
-
-def _lightgbm(n: int | None, gamma: float) -> Any:
+def _lightgbm(n: None, gamma: float) -> Any:
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(n_jobs=n_threads(), random_state=SEED, verbose=-1)
 
 
-def _xgboost(n: int | None, gamma: float) -> Any:
+def _xgboost(n: None, gamma: float) -> Any:
     from xgboost import XGBClassifier
 
     return XGBClassifier(n_jobs=n_threads(), random_state=SEED)
 
 
-# -- bytes of a model ----------------------------------------------------------------------------
+def _nysplus_expansion(model: Any) -> Expansion:
+    return Expansion(model.landmarks_, model.dual_coef_, model.intercept_)
 
 
-def _array_bytes(*names: str) -> Callable[[Any], int]:
-    """Count the arrays of these names in an estimator or in the steps of a pipeline."""
-
-    def count(model: Any) -> int:
-        steps = [step for _, step in getattr(model, "steps", [("", model)])]
-        return sum(
-            np.asarray(getattr(step, name)).nbytes
-            for step in steps
-            for name in names
-            if hasattr(step, name)
-        )
-
-    return count
-
-
-_svc_bytes = _array_bytes("support_vectors_", "dual_coef_", "intercept_")
-_nystroem_bytes = _array_bytes("components_", "normalization_", "coef_", "intercept_")
-_fourier_bytes = _array_bytes("random_weights_", "random_offset_", "coef_", "intercept_")
+def _sklearn_expansion(model: Any) -> Expansion:
+    features, ridge = model[0], model[-1]
+    weights = np.atleast_2d(ridge.coef_).astype(np.float64)
+    dual_coef = features.normalization_.T.astype(np.float64) @ weights.T
+    return Expansion(features.components_, dual_coef, np.atleast_1d(ridge.intercept_))
 
 
 def _nysplus_bytes(model: Any) -> int:
@@ -180,23 +136,36 @@ def _xgboost_bytes(model: Any) -> int:
     return len(model.get_booster().save_raw("ubj"))
 
 
-# -- all systems ---------------------------------------------------------------------------------
+def _array_bytes(model: Any, *names: str) -> int:
+    """Count the arrays of these names in an estimator or in the steps of a pipeline."""
+    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    arrays = (getattr(step, name) for step in steps for name in names if hasattr(step, name))
+    return sum(np.asarray(array).nbytes for array in arrays)
 
-FLOOR = "blas-floor"
 
-_NYSTROEM = "scikit-learn Nystroem + ridge"
+def _svc_bytes(model: Any) -> int:
+    return _array_bytes(model, "support_vectors_", "dual_coef_", "intercept_")
+
+
+def _nystroem_bytes(model: Any) -> int:
+    return _array_bytes(model, "components_", "normalization_", "coef_", "intercept_")
+
+
+def _fourier_bytes(model: Any) -> int:
+    return _array_bytes(model, "random_weights_", "random_offset_", "coef_", "intercept_")
+
+
+_uniform = partial(_nysplus, alpha=RHO, selection="uniform")
+_nystroem = partial(_sklearn_features, name="Nystroem")
+_fourier = partial(_sklearn_features, name="RBFSampler")
+_TYPES = ("float32", "float64")
 SYSTEMS = (
-    *(
-        System("nysplus", "nysplus", dtype, _nysplus, _nysplus_bytes, expansion=_nysplus_expansion)
-        for dtype in ("float32", "float64")
-    ),
-    System("nysplus-defaults", "nysplus, defaults", "float32", _nysplus_defaults, _nysplus_bytes),
-    *(
-        System("sklearn-nystroem", _NYSTROEM, dtype, _sklearn_nystroem, _nystroem_bytes,
-               expansion=_sklearn_nystroem_expansion)
-        for dtype in ("float32", "float64")
-    ),
-    System("sklearn-rbfsampler", "scikit-learn RBFSampler + ridge", "float64", _sklearn_fourier,
+    *(System("nysplus", "nysplus", dtype, _uniform, _nysplus_bytes, expansion=_nysplus_expansion)
+      for dtype in _TYPES),
+    System("nysplus-defaults", "nysplus, defaults", "float32", _nysplus, _nysplus_bytes),
+    *(System("sklearn-nystroem", "scikit-learn Nystroem + ridge", dtype, _nystroem,
+             _nystroem_bytes, expansion=_sklearn_expansion) for dtype in _TYPES),
+    System("sklearn-rbfsampler", "scikit-learn RBFSampler + ridge", "float64", _fourier,
            _fourier_bytes),
     System("sklearn-svc", "scikit-learn SVC", "float64", _sklearn_svc, _svc_bytes, sized=False),
     System("intelex-svc", "scikit-learn-intelex SVC", "float64", _intelex_svc, _svc_bytes,

@@ -58,3 +58,8 @@ class Measurement:
     def cell(self) -> Cell:
         """Everything that identifies the measurement but the repeat."""
         return self.dataset, self.system, self.dtype, self.n
+
+    @property
+    def key(self) -> tuple[str, str, str, int | None, int]:
+        """The cell and the repeat."""
+        return *self.cell, self.repeat

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -70,13 +71,12 @@ class Runs:
         """Return ``solver_`` of a nysplus model, empty for other systems."""
         return str(self.runs.loc[cell, "solver"].iloc[0])
 
-    def pairs(self, *systems: tuple[str, str]) -> Iterator[tuple[Cell, ...]]:
-        """Yield cells of the given systems and types at equal datasets and sizes."""
-        for dataset in self.datasets:
-            for n in self.sizes:
-                cells = tuple((dataset, *system, n) for system in systems)
-                if all(cell in self for cell in cells):
-                    yield cells
+    def pairs(self, *groups: Sequence[tuple[str, str]]) -> Iterator[tuple[Cell, ...]]:
+        """Yield cells at equal dataset and size, for each group of systems and types."""
+        for dataset, n, group in itertools.product(self.datasets, self.sizes, groups):
+            cells = tuple((dataset, *system, n) for system in group)
+            if all(cell in self for cell in cells):
+                yield cells
 
 
 def dataset_title(name: str) -> str:

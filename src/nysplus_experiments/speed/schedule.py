@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from nysplus_experiments.speed.peers import FLOOR, System
 from nysplus_experiments.speed.rows import Cell, Measurement
@@ -23,48 +22,25 @@ REPEATS_BY_SECONDS = ((2.0, 5), (8.0, 3), (20.0, 2), (float("inf"), 1))
 LARGE, REPEATS_LARGE = 2000, 3
 
 
-@dataclass(frozen=True)
-class Task:
-    """One measurement to make; ``system`` is None for the BLAS floor."""
-
-    dataset: str
-    system: System | None
-    dtype: str
-    n: int | None
-    repeat: int
-
-    @property
-    def cell(self) -> Cell:
-        """Everything that identifies the measurement but the repeat."""
-        return self.dataset, self.system.name if self.system else FLOOR, self.dtype, self.n
-
-
 def plan(
-    datasets: Sequence[str], sizes: Sequence[int], repeats: int, systems: Sequence[System]
-) -> Iterator[Task]:
-    """Yield all measurements. Systems that do the same work are neighbours in time.
+    datasets: Sequence[str], sizes: Sequence[int], systems: Sequence[System], repeat: int
+) -> Iterator[Cell]:
+    """Yield the measurements of one repeat. Systems that do the same work are neighbours in time.
 
-    Parameters
-    ----------
-    datasets : sequence of str
-    sizes : sequence of int
-        Empty for those of `DATASETS`.
-    repeats : int
-    systems : sequence of System
+    ``sizes`` may be empty for those of `DATASETS`.
     """
-    for repeat in range(repeats):
-        # Neither side always comes right after the same, perhaps hot, neighbour.
-        ordered = systems[:: -1 if repeat % 2 else 1]
-        for dataset in datasets:
-            for n in sizes or DATASETS[dataset]:
-                for dtype in ("float32", "float64"):
-                    yield Task(dataset, None, dtype, n, repeat)
-                for system in ordered:
-                    if system.sized:
-                        yield Task(dataset, system, system.dtype, n, repeat)
+    # Neither side always comes right after the same, perhaps hot, neighbour.
+    ordered = systems[:: -1 if repeat % 2 else 1]
+    for dataset in datasets:
+        for n in sizes or DATASETS[dataset]:
+            for dtype in ("float32", "float64"):
+                yield dataset, FLOOR, dtype, n
             for system in ordered:
-                if not system.sized:
-                    yield Task(dataset, system, system.dtype, None, repeat)
+                if system.sized:
+                    yield dataset, system.name, system.dtype, n
+        for system in ordered:
+            if not system.sized:
+                yield dataset, system.name, system.dtype, None
 
 
 def wanted_repeats(row: Measurement) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from nysplus_experiments.harness.tables import MISSING, markdown, percent, short, size, spread
+from nysplus_experiments.harness.tables import markdown, percent, short, size, spread
 from nysplus_experiments.speed.peers import FLOOR
 from nysplus_experiments.speed.runs import Cell, Runs, dataset_title, system_title
 
@@ -27,43 +28,34 @@ def data(runs: Runs) -> str:
 
 def failures(runs: Runs) -> str:
     """List the measurements that are missing, with the reason."""
-    rows = [
-        [
-            dataset_title(dataset),
-            system_title(system, dtype),
-            str(n or ""),
-            f"{row.status} ({row.note})",
-        ]
-        for (dataset, system, dtype, n), row in runs.failures.iterrows()
-    ]
+    rows = []
+    for (dataset, system, dtype, n), row in runs.failures.iterrows():
+        reason = f"{row['status']} ({row['note']})"
+        rows.append([dataset_title(dataset), system_title(system, dtype), str(n or ""), reason])
     return markdown(("data", "system", "n", "reason"), rows) if rows else "None."
 
 
 def same_work(runs: Runs) -> str:
     """Compare with scikit-learn's pipeline at the same landmarks."""
     types = (("float32", "float32"), ("float32", "float64"), ("float64", "float64"))
-
-    def both(write: Callable[[float], str], column: str, cells: tuple[Cell, ...]) -> str:
-        return " / ".join(write(runs.median(cell, column)) for cell in cells)
-
+    compared = [((NYSPLUS, own), (NYSTROEM, other)) for own, other in types]
     rows = []
-    for dataset in runs.datasets:
-        for n in runs.sizes:
-            for own, other in types:
-                cells = (dataset, NYSPLUS, own, n), (dataset, NYSTROEM, other, n)
-                if not all(cell in runs for cell in cells):
-                    continue
-                ratios = (spread(runs.ratios(*cells[::-1], column)) for column in _COSTS[:2])
-                rows.append(
-                    [
-                        *(dataset_title(dataset), str(n), f"{own} / {other}"),
-                        short(runs.median(cells[0], "fit_seconds")),
-                        *ratios,
-                        both(percent, "accuracy", cells),
-                        both(short, "peak_mb", cells),
-                        both(size, "model_bytes", cells),
-                    ]
-                )
+    for cells in runs.pairs(*compared):
+        ours, theirs = cells
+
+        def both(write: Callable[[float], str], column: str, cells: Any = cells) -> str:
+            return " / ".join(write(runs.median(cell, column)) for cell in cells)
+
+        rows.append(
+            [
+                *(dataset_title(ours[0]), str(ours[3]), f"{ours[2]} / {theirs[2]}"),
+                short(runs.median(ours, "fit_seconds")),
+                *(spread(runs.ratios(theirs, ours, column)) for column in _COSTS[:2]),
+                both(percent, "accuracy"),
+                both(short, "peak_mb"),
+                both(size, "model_bytes"),
+            ]
+        )
     header = (
         "data", "n", "type of rows", "fit, s", "fit time, ratio", "predict time, ratio",
         "accuracy, %", "memory, MB", "model",
@@ -94,27 +86,16 @@ def largest_models(runs: Runs) -> str:
 
 
 def floor(runs: Runs) -> str:
-    """Compare the fit with the matrix products alone."""
+    """Compare the fit with the matrix products alone, in the precision of the solver."""
     rows = []
-    for dataset in runs.datasets:
-        for n in runs.sizes:
-            for dtype in ("float32", "float64"):
-                ours = (dataset, NYSPLUS, dtype, n)
-                if ours not in runs:
-                    continue
-                solver = runs.solver(ours)
-                precision = solver.rpartition("-")[2]
-                known = precision in ("float32", "float64")
-                below = (dataset, FLOOR, precision if known else dtype, n)
-                if below not in runs:
-                    continue
-                rows.append(
-                    [
-                        *(dataset_title(dataset), str(n), dtype, solver),
-                        *(short(runs.median(cell, "fit_seconds")) for cell in (ours, below)),
-                        spread(runs.ratios(ours, below, "fit_seconds")),
-                    ]
-                )
+    for (ours,) in runs.pairs(((NYSPLUS, "float32"),), ((NYSPLUS, "float64"),)):
+        solver = runs.solver(ours)
+        below = (ours[0], FLOOR, solver.rpartition("-")[2], ours[3])
+        if below in runs:
+            seconds = (short(runs.median(cell, "fit_seconds")) for cell in (ours, below))
+            ratio = spread(runs.ratios(ours, below, "fit_seconds"))
+            names = (dataset_title(ours[0]), str(ours[3]), ours[2], solver)
+            rows.append([*names, *seconds, ratio])
     header = ("data", "n", "type of rows", "solver", "fit, s", "floor, s", "fit / floor")
     return markdown(header, rows)
 
@@ -128,7 +109,7 @@ def defaults(runs: Runs) -> str:
             spread(runs.ratios(full, plain, "fit_seconds")),
             *(percent(runs.median(cell, "accuracy")) for cell in (plain, full)),
         ]
-        for plain, full in runs.pairs((NYSPLUS, "float32"), ("nysplus-defaults", "float32"))
+        for plain, full in runs.pairs(((NYSPLUS, "float32"), ("nysplus-defaults", "float32")))
     ]
     header = (
         "data", "n", "fit with defaults, s", "defaults / uniform and fixed ridge",
@@ -141,19 +122,11 @@ def objective(runs: Runs) -> str:
     """Compare training objectives with that of nysplus on float64 rows."""
     others = ((NYSPLUS, "float32"), (NYSTROEM, "float32"), (NYSTROEM, "float64"))
     rows = []
-    for (reference,) in runs.pairs((NYSPLUS, "float64")):
-        dataset, _, _, n = reference
-        best = runs.values(reference, "objective")
-        if best.empty:
-            continue
-        gaps = []
-        for other in others:
-            cell = (dataset, *other, n)
-            found = runs.values(cell, "objective") if cell in runs else []
-            gaps.append(f"{found.iloc[0] / best.iloc[0] - 1:.1e}" if len(found) else MISSING)
-        float32 = (dataset, *others[0], n)
-        solver = runs.solver(float32) if float32 in runs else MISSING
-        rows.append([dataset_title(dataset), str(n), short(best.iloc[0]), solver, *gaps])
+    for cells in runs.pairs(((NYSPLUS, "float64"), *others)):
+        best, *found = (runs.values(cell, "objective").iloc[0] for cell in cells)
+        gaps = (f"{value / best - 1:.1e}" for value in found)
+        dataset, _, _, n = cells[0]
+        rows.append([dataset_title(dataset), str(n), short(best), runs.solver(cells[1]), *gaps])
     header = (
         "data", "n", "J, nysplus float64", "solver of float32 rows", "nysplus float32",
         "scikit-learn float32", "scikit-learn float64",

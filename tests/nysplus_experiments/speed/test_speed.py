@@ -21,7 +21,7 @@ from nysplus_experiments.speed import (
     sweep,
     tables,
 )
-from nysplus_experiments.speed.peers import SYSTEMS
+from nysplus_experiments.speed.peers import FLOOR, SYSTEMS
 from nysplus_experiments.speed.rows import Measurement
 from nysplus_experiments.speed.runs import Runs
 from nysplus_experiments.speed.schedule import plan, wanted_repeats
@@ -87,9 +87,10 @@ def test_long_fits_are_repeated_less():
 
 
 def test_systems_take_turns():
-    tasks = list(plan(["letter"], [100], 2, SYSTEMS))
-    orders = [[t.cell[1:3] for t in tasks if t.repeat == k and t.system and t.n] for k in (0, 1)]
-    assert orders[0] == orders[1][::-1]
+    plans = [list(plan(["letter"], [100], SYSTEMS, repeat)) for repeat in (0, 1)]
+    sized = [[cell for cell in cells if cell[3] and cell[1] != FLOOR] for cells in plans]
+    assert sized[0] == sized[1][::-1]
+    assert set(plans[0]) == set(plans[1])
 
 
 @pytest.fixture(scope="module")
