@@ -6,7 +6,7 @@ its own that has never held the data; another one writes them, a million rows at
 are dropped from the system's cache before each fit. Repeats are the outermost loop. The largest
 size takes 3.5 GB of disk.
 
-``rows``, ``landmarks``, ``repeats``, ``covtype_rows``, ``covtype_landmarks`` and ``folder`` (for
+``rows``, ``landmarks``, ``repeats``, ``covtype-rows``, ``covtype-landmarks`` and ``folder`` (for
 the temporary files) can be set; ``--datasets synthetic`` leaves CovType out.
 """
 
@@ -136,7 +136,7 @@ def plan(rows: Sequence[int], n: int, repeats: int) -> Iterator[Key]:
 
 def run(options: BenchOptions) -> None:
     """Measure the fits that are not in the file yet: synthetic rows, then CovType."""
-    options.expect("rows", "landmarks", "repeats", "covtype_rows", "covtype_landmarks", "folder")
+    options.expect("rows", "landmarks", "repeats", "covtype-rows", "covtype-landmarks", "folder")
     data = options.choose_datasets(("synthetic", "covtype"))
     smoke, fresh = options.smoke, options.fresh
     if "synthetic" in data:
@@ -147,8 +147,8 @@ def run(options: BenchOptions) -> None:
         _measure(options, fresh, tasks, write_rows, max(rows), file_rows)
         fresh = False
     if "covtype" in data:
-        n_rows = options.integer("covtype_rows", SMOKE_ROWS if smoke else COVTYPE_ROWS)
-        n = options.integer("covtype_landmarks", SMOKE_LANDMARKS if smoke else COVTYPE_LANDMARKS)
+        n_rows = options.integer("covtype-rows", SMOKE_ROWS if smoke else COVTYPE_ROWS)
+        n = options.integer("covtype-landmarks", SMOKE_LANDMARKS if smoke else COVTYPE_LANDMARKS)
         sizes = (n_rows, n, 0)
         tasks = [("covtype", s, "negative-margin", *sizes) for s in ("memmap", "array")]
         _measure(options, fresh, tasks, write_covtype, n_rows)

@@ -3,7 +3,7 @@
 Every measurement is a child process of its own: it warms up on a few rows, fits, predicts the
 test rows, and is killed at the time limit. Repeats are the outermost loop, so that all systems
 see the same drift of the machine. An interrupted run resumes. The options ``systems``, ``sizes``,
-``repeats``, ``time_limit`` (seconds) and ``tree_waiting`` can be set; "passive" for the last one
+``repeats``, ``time-limit`` (seconds) and ``tree-waiting`` can be set; "passive" for the last one
 lets waiting threads of LightGBM and XGBoost sleep, as those of all other systems do.
 """
 
@@ -174,7 +174,7 @@ def measure_cell(
 
 def run(options: BenchOptions) -> None:
     """Measure everything that is not in the file yet."""
-    options.expect("systems", "sizes", "repeats", "time_limit", "tree_waiting")
+    options.expect("systems", "sizes", "repeats", "time-limit", "tree-waiting")
     names = list(dict.fromkeys(system.name for system in SYSTEMS))
     systems = _installed(options.texts("systems", names, names))
     datasets = options.choose_datasets(list(DATASETS), (SMOKE,) if options.smoke else ())
@@ -182,8 +182,8 @@ def run(options: BenchOptions) -> None:
     sizes = options.integers("sizes", SMOKE_SIZES if options.smoke else ())
     repeats = options.integer("repeats", 1 if options.smoke else REPEATS_BY_SECONDS[0][1])
     settings = {
-        "time_limit": options.number("time_limit", TIME_LIMIT),
-        "tree_waiting": options.text("tree_waiting", "library", ("passive", "library")),
+        "time_limit": options.number("time-limit", TIME_LIMIT),
+        "tree_waiting": options.text("tree-waiting", "library", ("passive", "library")),
     }
     path = options.path("speed.csv")
     wanted: dict[Cell, int] = {}
