@@ -16,6 +16,7 @@ from typing import Any
 
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.measurement import environment
+from nysplus_experiments.harness.tables import count
 
 Task = tuple[Any, ...]
 Outcome = Callable[[], Any]
@@ -77,13 +78,13 @@ def measure_missing(
             "A worker died, possibly out of memory. The same command resumes the run."
         ) from None
     if failures:
-        raise SystemExit(f"{failures} measurements failed; the same command tries them again.")
+        raise SystemExit(f"{count(failures, 'measurement')} failed. The same command tries again.")
 
 
 def _measure(path: Path, tasks: Sequence[Task], outcomes: Iterator[tuple[Task, Outcome]]) -> int:
     """Append the rows as they come; return the number of failures."""
     start, failures = time.perf_counter(), 0
-    for count, (task, outcome) in enumerate(outcomes, start=1):
+    for number, (task, outcome) in enumerate(outcomes, start=1):
         try:
             found = outcome()
         except BrokenProcessPool:
@@ -98,7 +99,7 @@ def _measure(path: Path, tasks: Sequence[Task], outcomes: Iterator[tuple[Task, O
             text = _numbers(rows[-1], len(task))
         minutes = (time.perf_counter() - start) / 60
         words = " ".join(str(part) for part in task if part != "")
-        print(f"{count} of {len(tasks)}, {minutes:.1f} min: {words}: {text}", flush=True)
+        print(f"{number} of {len(tasks)}, {minutes:.1f} min: {words}: {text}", flush=True)
     return failures
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn.metrics import root_mean_squared_error
 
@@ -39,16 +39,6 @@ SIZES = (20, 100, 500)
 TRIALS = 5
 
 
-class Key(NamedTuple):
-    """Identity of a fit: names of `SOURCES`, of `WIDTHS` and of ``selection``."""
-
-    dataset: str
-    n: int
-    width: str
-    selector: str
-    trial: int
-
-
 @dataclass(frozen=True)
 class SelectionFit:
     """One row of ``selection.csv``.
@@ -56,7 +46,7 @@ class SelectionFit:
     Attributes
     ----------
     dataset, n, width, selector, trial
-        As in `Key`.
+        Names of `SOURCES`, of `WIDTHS` and of ``selection``; the trial is the seed.
     accuracy : float or None
         Of the test rows, in percent; None for regression.
     rmse : float or None
@@ -80,9 +70,9 @@ class SelectionFit:
     alpha: float
 
     @property
-    def key(self) -> Key:
+    def key(self) -> tuple[Any, ...]:
         """Identity of the fit."""
-        return Key(*astuple(self)[:5])
+        return astuple(self)[:5]
 
 
 def selectors(regression: bool) -> list[str]:
@@ -101,15 +91,15 @@ def plan(
     widths: Sequence[str],
     rules: Sequence[str],
     trials: int,
-) -> Iterator[Key]:
-    """Yield all fits, trial by trial and small sizes first."""
+) -> Iterator[tuple[Any, ...]]:
+    """Yield dataset, n, width, selector and trial, trial by trial and small sizes first."""
     for trial in range(trials):
         for n in sizes:
             for dataset in datasets:
                 for width in widths:
                     for rule in selectors(SOURCES[dataset].regression):
                         if rule in rules:
-                            yield Key(dataset, n, width, rule, trial)
+                            yield dataset, n, width, rule, trial
 
 
 def run_fit(dataset: str, n: int, width: str, selector: str, trial: int) -> SelectionFit:

@@ -127,10 +127,10 @@ def test_unknown_options_are_rejected(tmp_path):
 def test_the_order_keeps_a_partial_file_balanced():
     rules = selectors.selectors(regression=False)
     keys = list(selectors.plan(("usps", "kin40k"), (20, 100), ("scale",), rules, 2))
-    places = [(key.trial, key.n) for key in keys]
+    places = [(trial, n) for _, n, _, _, trial in keys]
     assert places == sorted(places)
     assert len(set(keys)) == len(keys)
-    ours = {key.selector for key in keys if key.dataset == "kin40k"}
+    ours = {selector for dataset, _, _, selector, _ in keys if dataset == "kin40k"}
     assert {"uniform", "kmeans", "auto"} <= ours
     assert not {"negative-margin", "support-centroids"} & ours
 
@@ -221,7 +221,7 @@ def _invent(folder, trials):
         regression = SOURCES[dataset].regression
         rules = ("auto", "kmeans", "uniform") + (() if regression else ("negative-margin",))
         for key in selectors.plan([dataset], (20, 100), WIDTHS, rules, trials):
-            score = 80 + rng.normal(scale=0.1) + 2 * (key.selector == "auto")
+            score = 80 + rng.normal(scale=0.1) + 2 * (key[3] == "auto")
             scores = (None, 1 / score) if regression else (score, None)
             rows[selectors].append(selectors.SelectionFit(*key, *scores, 1.0, 0.1, 1e-5))
     for key in gamma.plan(gamma.DATASETS[:2], (100,), trials):
