@@ -70,43 +70,32 @@ SMOKE := 'import nysplus, sklearn.datasets as d; X, y = d.load_digits(return_X_y
 	print(nysplus.__version__, round(model.score(X, y), 2)); assert model.score(X, y) > 0.9'
 
 exactness: $(READY)  ## compare with dense references and the reference figures (needs NYSPLUS_DATA)
-	$(BIN)/python benchmarks/exactness.py
-	$(BIN)/python benchmarks/reference_figures.py
+	$(BIN)/nysplus bench speed exactness reference-figures
 
-bench: $(READY)  ## speed against the peers, an hour; writes docs/benchmarks.md (needs NYSPLUS_DATA)
+bench: $(READY)  ## speed against the peers, an hour; fills docs/results/speed.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/speed.py --tree-waiting library
-	$(BIN)/python benchmarks/crossover.py
-	$(BIN)/python benchmarks/growth.py
-	$(BIN)/python benchmarks/overhead.py
-	$(BIN)/python benchmarks/sweep.py
-	$(BIN)/python benchmarks/benchmark_page.py
+	$(BIN)/nysplus bench speed peers --set tree-waiting=library
+	$(BIN)/nysplus bench speed crossover growth overhead sweep
+	$(BIN)/nysplus bench pages speed
 
-large: $(READY)  ## rows larger than memory, and a cluster: half an hour; writes docs/too_big.md (needs NYSPLUS_DATA)
+large: $(READY)  ## rows larger than memory, and a cluster: half an hour; fills docs/results/scale.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/out_of_core.py --covtype
-	$(BIN)/python benchmarks/cluster.py
-	$(BIN)/python benchmarks/too_big_page.py
+	$(BIN)/nysplus bench scale
+	$(BIN)/nysplus bench pages scale
 
-selection: $(READY)  ## every landmark rule, widths, metric, calibration: an hour and a half; writes docs/which_landmarks.md (needs NYSPLUS_DATA)
+selection: $(READY)  ## every landmark rule, widths, metric, calibration: an hour and a half; fills docs/results/selection.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/selection.py
-	$(BIN)/python benchmarks/tuning.py gamma
-	$(BIN)/python benchmarks/tuning.py metric
-	$(BIN)/python benchmarks/tuning.py ablation
-	$(BIN)/python benchmarks/calibration.py
-	$(BIN)/python benchmarks/curve.py
-	$(BIN)/python benchmarks/selection_page.py
+	$(BIN)/nysplus bench selection
+	$(BIN)/nysplus bench pages selection
 
-kilobytes: $(READY)  ## compact models against the peers: two hours; writes docs/kilobytes.md (needs NYSPLUS_DATA)
+kilobytes: $(READY)  ## compact models against the peers: two hours; fills docs/results/kilobytes.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/kilobytes.py
-	$(BIN)/python benchmarks/kilobytes_page.py
+	$(BIN)/nysplus bench kilobytes
+	$(BIN)/nysplus bench pages kilobytes
 
-formats: $(READY)  ## bytes and speed of exports, and compression: some minutes; writes docs/formats.md (needs NYSPLUS_DATA)
-	$(BIN)/python benchmarks/exports.py
-	$(BIN)/python benchmarks/compress.py
-	$(BIN)/python benchmarks/formats_page.py
+formats: $(READY)  ## bytes and speed of exports, and compression: some minutes; fills docs/results/formats.md (needs NYSPLUS_DATA)
+	$(BIN)/nysplus bench formats
+	$(BIN)/nysplus bench pages formats
 
 docs: $(READY)  ## the web pages: not written yet
 	@echo "There are no web pages yet; read docs/*.md and the docstrings."

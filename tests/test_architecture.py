@@ -30,8 +30,6 @@ ORDER = """
     from_sklearn curve export
     plots
     __init__
-    experiments
-    cli
 """
 LEVEL = {room: level for level, line in enumerate(ORDER.split("\n")) for room in line.split()}
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))

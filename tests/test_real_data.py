@@ -10,7 +10,7 @@ import pytest
 import reference
 
 from nysplus import NystroemClassifier
-from nysplus.experiments.datasets import find, load
+from nysplus_experiments.harness.datasets import find, load
 
 RHO = 1e-5
 

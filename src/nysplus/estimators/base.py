@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +37,11 @@ from nysplus.persistence import save
 
 # Types of the parameters.
 KernelLike = str | Kernel | Callable[..., float]
-GammaLike = float | Literal["scale", "median", "auto"] | None
+GammaLike = float | str | None
 SelectionLike = str | LandmarkSelector | npt.ArrayLike
 ApproximationLike = str | Approximation
-AlphaLike = float | Literal["auto"] | Sequence[float]
-MetricLike = Literal["diagonal", "full"] | int | LearnedMetric | None
+AlphaLike = float | str | Sequence[float]
+MetricLike = str | int | LearnedMetric | None
 CheckpointLike = str | os.PathLike[str] | Checkpoint
 RandomStateLike = int | np.random.RandomState | None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -158,7 +158,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         refine: bool | Refinement = False,
         budget: int | str | None = None,
         metric: MetricLike = None,
-        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         random_state: RandomStateLike = None,
         verbose: int = 0,
     ) -> None:
