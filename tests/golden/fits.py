@@ -254,7 +254,7 @@ add("solver-float32", classifier(60, gamma=1.0, alpha=1.0), n=1500, dtype=np.flo
 add("solver-float32-auto", classifier(60, gamma=1.0), n=1500, dtype=np.float32)
 add("solver-gram", classifier(200, selection="uniform", gamma=1.0, alpha=1.0), n=1500)
 add("solver-gram-values", regressor(200, selection="uniform", gamma=2.0), "waves", 2500)
-add("solver-polished", classifier(60, gamma=0.1, alpha=0.1), n=1500, dtype=np.float32)
+add("solver-float32-wider", classifier(60, gamma=0.1, alpha=0.1), n=1500, dtype=np.float32)
 for dtype, gamma in (("float64", 1e-4), ("float32", 2.0)):
     add(
         f"solver-iterative-{dtype}",
@@ -496,8 +496,8 @@ add("refine-balanced", classifier(8, refine=QUICK, class_weight="balanced"), "qu
 add("refine-too-few", classifier(5, refine=True), "iris", 35)
 add("refine-memory", classifier(8, refine=QUICK), "quadrants", 3000, memory=0.05)
 add("refine-memory-csr", classifier(8, refine=QUICK), "digits", 400, memory=0.1, change_X=sparse)
-add("refine-longer", regressor(4, refine=Refinement(rank=2)), "space", 16_000)
-add("refine-uncertain", classifier(20, refine=Refinement(n_epochs=1)), "quadrants", 5500)
+add("refine-16000-rows", regressor(4, refine=Refinement(rank=2)), "space", 16_000)
+add("refine-one-epoch", classifier(20, refine=Refinement(n_epochs=1)), "quadrants", 5500)
 add("refine-many-rows", classifier(8, refine=Refinement(n_epochs=6)), "quadrants", 5500)
 add("budget", classifier(budget="4kB"), n=600, exported=True)
 add("budget-bytes", classifier(budget=700), "quadrants", 400, memory=SMALL_MEMORY)
