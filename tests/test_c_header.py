@@ -14,7 +14,6 @@ from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._expansion import KernelExpansion
 from nysplus._quantise import stored
 from nysplus._storage import Storage, pack
-from nysplus_experiments.harness.datasets import DatasetNotFound, load
 from nysplus.export.c_header import to_c
 from nysplus.kernels import (
     RBF,
@@ -28,6 +27,7 @@ from nysplus.kernels import (
     Polynomial,
     Sigmoid,
 )
+from nysplus_experiments.harness.datasets import DatasetNotFound, load
 
 GCC = shutil.which("gcc")
 needs_gcc = pytest.mark.skipif(GCC is None, reason="gcc is not installed")

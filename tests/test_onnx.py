@@ -16,7 +16,6 @@ from nysplus._expansion import KernelExpansion
 from nysplus._quantise import stored
 from nysplus._storage import Storage, pack
 from nysplus._targets import ClassCode
-from nysplus_experiments.harness.datasets import DatasetNotFound, load
 from nysplus.export.onnx_graph import register_converters, to_onnx
 from nysplus.kernels import (
     RBF,
@@ -30,6 +29,7 @@ from nysplus.kernels import (
     Polynomial,
     Sigmoid,
 )
+from nysplus_experiments.harness.datasets import DatasetNotFound, load
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
