@@ -74,8 +74,7 @@ exactness: $(READY)  ## compare with dense references and the reference figures 
 
 bench: $(READY)  ## speed against the peers, an hour; fills docs/results/speed.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/nysplus bench speed peers --set tree-waiting=library
-	$(BIN)/nysplus bench speed crossover growth overhead sweep
+	$(BIN)/nysplus bench speed peers crossover growth overhead sweep
 	$(BIN)/nysplus bench pages speed
 
 large: $(READY)  ## rows larger than memory, and a cluster: half an hour; fills docs/results/scale.md (needs NYSPLUS_DATA)

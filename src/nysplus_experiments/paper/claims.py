@@ -75,18 +75,7 @@ class Claim:
 
 
 def evaluate(results: Iterable[Result]) -> list[Claim]:
-    """Judge every claim of the paper on the given results.
-
-    Parameters
-    ----------
-    results : iterable of Result
-        Rows of any number of datasets, methods and trials; rows with errors are left out.
-
-    Returns
-    -------
-    list of Claim
-        In the order of the paper, the same claims whatever the results.
-    """
+    """Judge every claim, in the order of the paper; rows with errors are left out."""
     runs = Runs(results)
     return [_claim(statement, runs) for statement in statements()]
 

@@ -52,13 +52,7 @@ def _final_stage(task: Key, data: Dataset) -> float:
 
 
 def estimate_seconds(tasks: Iterable[Key]) -> list[float]:
-    """Return the seconds of each task in turn, shared first stages counted where they are fitted.
-
-    Parameters
-    ----------
-    tasks : iterable of Key
-        In the order of the run.
-    """
+    """Return the seconds of each task; a shared first stage counts where it is fitted."""
     seconds: list[float] = []
     loaded: tuple[str, int] | None = None
     stage: tuple[str, int] | None = None

@@ -40,14 +40,7 @@ class ExperimentError(ValueError):
 
 @dataclass(frozen=True)
 class Grid:
-    """Sizes of a run on one dataset.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-    n_initial : "same" or tuple of int
-    trials : int
-    """
+    """Sizes, n_0 and number of trials of a run on one dataset."""
 
     sizes: Sizes
     n_initial: Literal["same"] | Sizes
@@ -65,13 +58,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Experiment:
-    """All runs of a TOML file.
-
-    Attributes
-    ----------
-    description : str
-    runs : tuple of Run
-    """
+    """All runs of a TOML file."""
 
     description: str
     runs: tuple[Run, ...] = field(default=())
@@ -79,14 +66,7 @@ class Experiment:
     def narrow(
         self, figures: Collection[int] | None = None, names: Collection[str] | None = None
     ) -> Experiment:
-        """Return the part that some figures need, on some datasets.
-
-        Parameters
-        ----------
-        figures : collection of int, optional
-        names : collection of str, optional
-            Datasets.
-        """
+        """Return the part that some figures need, on the datasets of some names."""
         runs = []
         for run in self.runs:
             if figures is not None and not set(figures) & set(run.figures):
@@ -125,19 +105,7 @@ def load_experiment(path: Path) -> Experiment:
 
 
 def parse_experiment(text: str, where: str = "experiment") -> Experiment:
-    """Return the experiment that a TOML text describes.
-
-    Parameters
-    ----------
-    text : str
-    where : str
-        How errors name the text.
-
-    Raises
-    ------
-    ExperimentError
-        At the first thing that cannot be followed.
-    """
+    """Return the experiment that a TOML text describes; errors call the text ``where``."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -199,9 +167,7 @@ def _known(
 ) -> tuple[str, ...]:
     names = content.get(key)
     if not isinstance(names, list) or not names:
-        raise ExperimentError(
-            f"{where}: {key}={names!r} must be a list of names that is not empty."
-        )
+        raise ExperimentError(f"{where}: {key}={names!r} must be a list of names, not empty.")
     for name in names:
         if name not in table:
             raise ExperimentError(

@@ -103,21 +103,9 @@ _FIGURES = {
 
 
 def draw_all(results: list[Result], out: Path, only: set[int] | None = None) -> list[Path]:
-    """Draw the paper's figures and write them as PNG files.
+    """Write the figures, or ``only`` some, as ``out/figure1.png`` to ``figure5.png``.
 
-    Parameters
-    ----------
-    results : list of Result
-        Rows with the status "error" are left out.
-    out : Path
-        Folder for ``figure1.png`` to ``figure5.png``; made if it does not exist.
-    only : set of int, optional
-        The figures to draw; all by default.
-
-    Returns
-    -------
-    list of Path
-        The files written, each whole; figures with nothing to show are skipped.
+    Returns the files; figures with nothing to show are skipped.
     """
     unknown = sorted((only or set()) - set(_FIGURES))
     if unknown:

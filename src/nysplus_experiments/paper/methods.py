@@ -248,20 +248,8 @@ METHODS: dict[str, Method] = {
 
 
 def fit_method(name: str, trial: Trial, n: int, n_initial: int | None = None) -> Fitted:
-    """Fit one row of the table.
+    """Fit one row of `METHODS` with `n` landmarks, features or, for full machines, training rows.
 
-    Parameters
-    ----------
-    name : str
-        A key of `METHODS`.
-    trial : Trial
-    n : int
-        Size of the final model; the number of training rows for full machines.
-    n_initial : int, optional
-        Landmarks of the first stage of two-stage methods; `n` by default.
-
-    Returns
-    -------
-    Fitted
+    The first stage of two-stage methods has `n_initial` landmarks, `n` by default.
     """
     return METHODS[name].fit(trial, n, n if n_initial is None else n_initial)

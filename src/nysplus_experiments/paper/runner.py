@@ -40,15 +40,7 @@ NOTES_FILE = "notes.json"
 
 @dataclass(frozen=True)
 class Plan:
-    """Rows to fit.
-
-    Attributes
-    ----------
-    tasks : tuple of Key
-        In the order of the run, none twice.
-    notes : tuple of str
-        Rows that are left out, and why.
-    """
+    """Rows to fit, in order and none twice, and notes on rows that are left out."""
 
     tasks: tuple[Key, ...]
     notes: tuple[str, ...]

@@ -69,14 +69,7 @@ class Fitted:
 
 
 class Trial:
-    """The data of one trial, ready to be fitted, with the first stage that was fitted last.
-
-    Parameters
-    ----------
-    split : Split
-    number : int
-        Number of the trial.
-    """
+    """The data of one trial, ready to be fitted, with the first stage that was fitted last."""
 
     def __init__(self, split: Split, number: int) -> None:
         self.split = split

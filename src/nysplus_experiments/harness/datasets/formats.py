@@ -92,19 +92,9 @@ def unlzw(data: bytes) -> bytes:
 
 
 def read_members(path: Path, wanted: Sequence[str]) -> list[bytes]:
-    """Read members of a zip or tar archive by the end of their path, through nested archives.
+    """Return members of a zip or tar archive, through nested archives.
 
-    Parameters
-    ----------
-    path : Path
-        A .zip, .tar.gz or .tgz file.
-    wanted : sequence of str
-        Ends of member paths in whole components, such as ``train/X_train.txt``.
-
-    Returns
-    -------
-    list of bytes
-        The contents, in the order of ``wanted``.
+    ``wanted`` are ends of member paths in whole components, such as ``train/X_train.txt``.
     """
     found: dict[str, bytes] = {}
     with path.open("rb") as stream:

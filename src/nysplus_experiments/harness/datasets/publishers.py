@@ -27,18 +27,8 @@ SPLIT_KEYS = ("X_train", "y_train", "X_test", "y_test")
 def fetch(name: str, progress: Progress | None = None) -> Path:
     """Return the ``.npz`` file of a dataset, downloading and converting it where it is absent.
 
-    Parameters
-    ----------
-    name : str
-        A key of `DATASETS`.
-    progress : callable, optional
-        Called as ``progress(bytes_done, bytes_total)`` during each file's download; the total is
-        None where the server does not tell it.
-
-    Returns
-    -------
-    Path
-        The file that `find` finds from then on.
+    ``progress(bytes_done, bytes_total)`` is called during each file's download; the total is None
+    where the server does not tell it.
     """
     row, path = row_of(name), find(name)
     if path is not None:
