@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -169,7 +169,7 @@ def measure(dataset: str, storage: str, max_rows: int) -> list[Export]:
     problem = load_problem(dataset, 0, max_rows, MAX_TEST_ROWS)
     X, X_test = problem.X.astype(np.float32), problem.X_test.astype(np.float32)
     model = NystroemClassifier(LANDMARKS, random_state=0).fit(X, problem.y)
-    model.expansion_ = stored(model.expansion_, storage, X)
+    model._adopt(replace(model._model, expansion=stored(model.expansion_, storage, X)))
     expected = model.decision_function(X_test)
     accuracy = 100 * model.score(X_test, problem.y_test)
     sizes = (LANDMARKS, X.shape[1], len(model.classes_))

@@ -305,8 +305,8 @@ def _size(model: Any, system: System | None) -> dict[str, Any]:
     if system is not None:
         ours = {"landmarks": None, "rank": None, "storage": "", "refined": None}
         return {"bytes": system.stored_bytes(model), **ours}
-    P, storage = model.projection_, model.expansion_.storage
-    landmarks = model.landmarks_ if storage is None else storage.landmarks.values
+    P, packed = model.projection_, model.expansion_.packed
+    landmarks = model.landmarks_ if packed is None else packed.landmarks.values
     return {
         "bytes": int(model.model_bytes_),
         "landmarks": len(landmarks),
