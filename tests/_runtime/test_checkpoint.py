@@ -400,7 +400,8 @@ def record(monkeypatch, path):
 )
 def test_other_parameters(record, name, value):
     with _refused(
-        record, rf"was written by another fit: {name}\b.* differ. Delete it to start anew"
+        record,
+        rf"was written by another fit: {name}\b.* differ. Delete it to start from the beginning",
     ):
         _model(**{name: value}).fit(X, TARGETS["classes"], checkpoint=record)
     _assert_identical(
@@ -499,7 +500,9 @@ def test_files_that_are_no_records(path, case):
 def test_truncated_records(record, share):
     content = record.read_bytes()
     record.write_bytes(content[: int(share * len(content))])
-    with _refused(record, "is no checkpoint of a fit, or a damaged one.*Delete it to start anew"):
+    with _refused(
+        record, "is no checkpoint of a fit, or a damaged one.*Delete it to start from the beginning"
+    ):
         _model().fit(X, TARGETS["classes"], checkpoint=record)
 
 
@@ -557,7 +560,7 @@ def test_a_full_disk(monkeypatch, tmp_path, path, store, how):
     before = path.read_bytes()
     with (
         _limited(monkeypatch, how, len(before) // 2),
-        pytest.warns(UserWarning, match=r"could not be written.*the one before it stays valid"),
+        pytest.warns(UserWarning, match=r"could not be written.*the last one stays valid"),
     ):
         _kill(monkeypatch, _model(), args, path, 7)  # seven more
     assert path.read_bytes() == before
@@ -571,7 +574,7 @@ def test_a_full_disk(monkeypatch, tmp_path, path, store, how):
 def test_a_fit_ends_on_a_full_disk(monkeypatch, path, how):
     with (
         _limited(monkeypatch, how, 100),
-        pytest.warns(UserWarning, match=r"could not be written \(.*there is none yet.*goes on"),
+        pytest.warns(UserWarning, match=r"could not be written \(.*there is none yet.*continues"),
     ):
         model = _model().fit(X, TARGETS["classes"], checkpoint=Checkpoint(path, 0))
     _assert_identical(model, _model().fit(X, TARGETS["classes"]))
@@ -579,7 +582,7 @@ def test_a_fit_ends_on_a_full_disk(monkeypatch, path, how):
 
 
 def test_what_a_kill_in_a_write_leaves_goes_with_the_record(path):
-    path.with_name(path.name + ".part").write_bytes(b"half of a")
+    path.with_name(f".{path.name}.0123abcd.part").write_bytes(b"half of a")
     _model().fit(X, TARGETS["classes"], checkpoint=path)
     assert os.listdir(path.parent) == []
 
