@@ -10,9 +10,6 @@ from sklearn.datasets import load_digits, make_classification, make_moons
 from sklearn.metrics import log_loss
 
 from nysplus import LearnedMetric, NystroemClassifier, NystroemRegressor
-from nysplus._ridge import solvers as solvers
-from nysplus._ridge.leave_one_out import LeaveOneOut
-from nysplus._ridge.solvers import Direct, GramFirst, Iterative
 
 
 @pytest.fixture(scope="module")
@@ -60,36 +57,6 @@ def test_probabilities_are_those_of_unseen_rows(rng):
     assert model.score(X, y) > 0.75  # learnt by heart
     fresh, truth = rng.randn(2000, 3), rng.randint(0, 2, 2000)
     assert log_loss(truth, model.predict_proba(fresh)) < 0.72  # hardly above even odds
-
-
-@pytest.mark.parametrize(
-    "way",
-    [Direct(np.float64), GramFirst(polished=False), Iterative(np.float64)],
-    ids=lambda way: way.name,
-)
-def test_left_out_scores_of_every_way(way, noisy, monkeypatch):
-    """Compared with models that are fitted without the row, literally."""
-    X, y = noisy[0][:300], noisy[1][:300]
-    seen = []
-    original = LeaveOneOut.scores
-    monkeypatch.setattr(
-        LeaveOneOut, "scores", lambda self, most: seen.append(original(self, most)) or seen[-1]
-    )
-    monkeypatch.setattr(solvers, "_ways", lambda task: [way, Direct(np.float64)])
-    model = NystroemClassifier(selection=X[::15], gamma=0.1, alpha=0.1, random_state=0).fit(X, y)
-    assert model.solver_ == way.name
-    monkeypatch.undo()
-    rows, scores = seen[0].rows[:20], seen[0].scores
-    expected = []
-    for row in rows:
-        rest = np.arange(300) != row
-        alone = clone(model).fit(X[rest], y[rest])
-        expected.append(alone.decision_function(X[row : row + 1])[0])
-    if isinstance(way, Iterative):  # leverages of a sketch are rough, but far better than none
-        without = np.abs(model.decision_function(X[rows]) - expected).mean()
-        assert np.abs(scores[:20] - expected).mean() < 0.5 * without
-    else:
-        np.testing.assert_allclose(scores[:20], expected, atol=1e-6)
 
 
 def test_calibrated_on_digits():
