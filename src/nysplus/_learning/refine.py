@@ -272,7 +272,8 @@ def refine(
     trial = Trial(problem, selector, start, rows, learner, seed, clock, dtype)
     choice = trial.choose(sizes, refinement.ways(len(rows), blocks.discrete))
     verdict = choice.verdict
-    blocks.progress.note(str(verdict))
+    outcome = "the learned model is kept" if verdict.better else "the model stays as it was"
+    blocks.progress.note(f"refine: {verdict}; {outcome}")
     if not verdict.better:
         return Refined(start, verdict=verdict, row_scores=choice.row_scores)
     expansion, held, scaling = trial.final(choice), choice.held, None
