@@ -334,7 +334,7 @@ def test_what_cannot_be_exported(digits):
         to_c(fitted(RBF()), dtype="int4")
     with pytest.raises(ValueError, match="name='' is not allowed"):
         to_c(fitted(RBF()), name="")
-    with pytest.raises(TypeError, match="Nystroem is no kernel expansion"):
+    with pytest.raises(TypeError, match="Nystroem has no kernel expansion"):
         to_c(Nystroem(n_components=5).fit(X))
     with pytest.raises(ValueError, match="not fitted"):
         to_c(NystroemClassifier())

@@ -16,7 +16,7 @@ from nysplus import EnsembleMap, Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import stored
 from nysplus._rows.target_codes import ClassCode
 from nysplus.expansion import KernelExpansion, PackedExpansion, pack
-from nysplus.export.onnx_graph import register_converters, to_onnx
+from nysplus.export import register_converters, to_onnx
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,
@@ -256,7 +256,7 @@ def test_what_cannot_be_exported(digits):
     alter(halves, code=ClassCode(np.array([0.5, 1.5])))
     with pytest.raises(ValueError, match="neither whole numbers nor strings"):
         to_onnx(halves)
-    with pytest.raises(TypeError, match="Pipeline is no kernel expansion"):
+    with pytest.raises(TypeError, match="Pipeline has no kernel expansion"):
         to_onnx(make_pipeline(StandardScaler(), NystroemClassifier(5)).fit(X, y))
     with pytest.raises(ValueError, match="scores=True is for classifiers"):
         to_onnx(NystroemRegressor(5).fit(X, y), scores=True)
