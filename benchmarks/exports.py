@@ -30,7 +30,7 @@ from measurement import RESULTS
 from selection import SMOKE, SOURCES, Problem, load_problem
 
 from nysplus import NystroemClassifier
-from nysplus._bytes.quantise import stored
+from nysplus._bytes.quantise import pack_expansion
 from nysplus.experiments.datasets import DatasetNotFound
 from nysplus.export.c_header import to_c
 from nysplus.export.json_text import to_json
@@ -181,7 +181,7 @@ def measure(dataset: str, storage: str, problem: Problem) -> list[Export]:
     """Fit a model, store it, and try all formats."""
     X, X_test = problem.X.astype(np.float32), problem.X_test.astype(np.float32)
     model = NystroemClassifier(LANDMARKS, random_state=0).fit(X, problem.y)
-    model.expansion_ = stored(model.expansion_, storage, X)
+    model.expansion_ = pack_expansion(model.expansion_, storage, X)
     expected, accuracy = model.decision_function(X_test), model.score(X_test, problem.y_test)
     rows = []
     for name, export in FORMATS.items():

@@ -16,9 +16,6 @@ from nysplus._typing import Float
 Positions = npt.NDArray[np.intp]
 Candidate = TypeVar("Candidate")
 
-# Differences between these numbers of standard errors may be chance: more rows could reverse them.
-UNCERTAIN = (-1.0, 2.0)
-
 
 def split(
     blocks: RowBlocks, n_held_out: int, n_others: int, rng: np.random.RandomState
@@ -77,13 +74,13 @@ class PairedComparison:
     Attributes
     ----------
     before, after : float
-        Mean merit of the rows: accuracy, or the squared error with a minus.
+        Mean scores of the rows: accuracy, or minus the mean squared error.
     errors : float
-        The difference of these two, in its standard errors.
+        The difference ``after − before`` in units of its standard error.
     needed : float
-        How many of them make the learned model the better one.
+        Standard errors from which the second model counts as better.
     n_rows : int
-        How many rows were held out.
+        Number of held-out rows.
     """
 
     before: float
@@ -94,7 +91,7 @@ class PairedComparison:
 
     @classmethod
     def of(cls, before: Float, after: Float, weight: Float, needed: float) -> PairedComparison:
-        """Compare the row_scores of rows with two models."""
+        """Compare the scores of the rows by two models."""
         mass, differences = float(weight.sum()), weight * (after - before)
         error = float(np.sqrt((differences**2).sum()))
         return cls(
@@ -107,13 +104,8 @@ class PairedComparison:
 
     @property
     def better(self) -> bool:
-        """Whether the learned model is better by more than chance would make it."""
+        """Whether the second model is better by the standard errors needed."""
         return self.errors >= self.needed
-
-    @property
-    def uncertain(self) -> bool:
-        """Whether more rows might say something else."""
-        return UNCERTAIN[0] <= self.errors < UNCERTAIN[1]
 
     def __str__(self) -> str:
         kept = "the learned model is kept" if self.better else "the model stays as it was"

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._runtime.atomic_file import write_whole
-from nysplus.expansion import PackedArray, PackedExpansion, pack
+from nysplus.expansion import PackedArray, PackedExpansion, pack_array
 from nysplus.export.contents import Contents, contents_of
 from nysplus.kernels import (
     RBF,
@@ -241,7 +241,7 @@ static inline float @_half(uint16_t half)
 def _stored(stored: PackedArray, dtype: str) -> PackedArray:
     """Return the numbers in a type that C has: as they are stored, or in float32."""
     if stored.values.dtype == np.float64 or dtype == "float32":
-        return pack(stored.unpacked(), "float32")
+        return pack_array(stored.unpacked(), "float32")
     return stored
 
 
