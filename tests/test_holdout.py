@@ -141,14 +141,14 @@ def test_models_are_compared_row_by_row():
     assert PairedComparison.of(BEFORE, AFTER, WEIGHT, 0.5).better
 
 
-def test_small_differences_are_uncertain():
+def test_differences_are_within_bounds_or_not():
     compared = PairedComparison.of(BEFORE, AFTER, WEIGHT, 1.0)
-    assert compared.uncertain
+    assert compared.within(-1.0, 2.0)
     assert compared.within(-np.inf, np.inf)
     assert not compared.within(1.0, 2.0)
     clear = PairedComparison.of(np.zeros(100), np.ones(100), np.ones(100), 1.0)
     assert clear.errors == 10.0
-    assert not clear.uncertain
+    assert not clear.within(-1.0, 2.0)
 
 
 def test_equal_models_are_not_better():

@@ -16,8 +16,6 @@ from nysplus._typing import Float
 Positions = npt.NDArray[np.intp]
 Candidate = TypeVar("Candidate")
 
-# Differences between these numbers of standard errors may be chance: more rows could reverse them.
-UNCERTAIN = (-1.0, 2.0)
 # Two accuracies that differ by less than this share of a standard error count as equal.
 NOISE_SHARE = 0.25
 
@@ -176,11 +174,6 @@ class PairedComparison:
     def better(self) -> bool:
         """Whether the second model is better by at least `needed` standard errors."""
         return self.errors >= self.needed
-
-    @property
-    def uncertain(self) -> bool:
-        """Whether the difference is so small that more rows could reverse it."""
-        return self.within(*UNCERTAIN)
 
     def within(self, low: float, high: float) -> bool:
         """Return whether the difference is between two numbers of standard errors."""
