@@ -10,8 +10,8 @@ from nysplus._typing import Float
 class Adam:
     """Moving averages of gradients and of their squares, and the steps that follow from them.
 
-    With the averages m of the gradients and v of their squares, both divided by what their
-    start at zero takes away, a step is ``rate · m / (√v + ε)``.
+    With the averages m of the gradients and v of their squares, both corrected for their start at
+    zero, a step is ``rate · m / (√v + ε)``.
 
     Parameters
     ----------

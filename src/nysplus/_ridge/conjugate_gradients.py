@@ -65,7 +65,12 @@ class NormalEquations:
     """
 
     def __init__(
-        self, blocks: RowBlocks, feature_map: FeatureMap, dtype: Any, stage: str, keep: bool = False
+        self,
+        blocks: RowBlocks,
+        feature_map: FeatureMap,
+        dtype: type[np.floating[Any]],
+        stage: str,
+        keep: bool = False,
     ) -> None:
         self.blocks = blocks
         self.feature_map = feature_map
@@ -148,11 +153,11 @@ class NormalEquations:
         sums = self._fold(part, (len(A) + 1, P.shape[1]), "conjugate gradients")
         return self.feature_map.transposed(sums[:-1]) - np.outer(self.feature_mean, sums[-1])
 
-    def _fold(self, part: Callable[[Block], Float], shape: tuple[int, ...], what: str) -> Float:
+    def _fold(self, part: Callable[[Block], Float], shape: tuple[int, ...], step: str) -> Float:
         if not self._stored:
             self.evaluated += self.blocks.n_rows
         zero = partial(np.zeros, shape)
-        return self.blocks.fold(part, zero, self.row_bytes, f"{self._stage}: {what}")
+        return self.blocks.fold(part, zero, self.row_bytes, f"{self._stage}: {step}")
 
     def sketch(self, rng: np.random.RandomState, ratio: int = DEFAULT_RULES.sketch_ratio) -> Float:
         """Return a matrix G of k columns and few rows with ``GᵀG ≈ Φ_cᵀ D Φ_c``.

@@ -142,7 +142,7 @@ def _check_nests(kernel: Kernel, definite: bool) -> None:
 
 
 def forward_order(H: Float, C: Float, n: int) -> npt.NDArray[np.intp]:
-    """Choose columns by forward selection: next is the one that lowers the objective most.
+    """Choose columns by forward selection: the next column lowers the objective most.
 
     For columns K with ``H = KᵀK + αB`` and ``C = KᵀY``, the minimum of the ridge objective over
     the chosen columns is ``‖Y‖² − ‖L⁻¹C‖²`` with ``H = LLᵀ`` among them. This is a Cholesky

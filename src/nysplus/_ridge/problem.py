@@ -99,7 +99,9 @@ def sum_moments(problem: RidgeProblem, evaluate: Callable[[Any], Float], k: int)
     return problem.blocks.fold(part, zero, problem.row_bytes, f"{problem.stage}: moments")
 
 
-def choose_alpha(problem: RidgeProblem, path: RidgePath, dtype: Any) -> ChosenAlpha:
+def choose_alpha(
+    problem: RidgeProblem, path: RidgePath, dtype: type[np.floating[Any]]
+) -> ChosenAlpha:
     """Choose α by leave-one-out.
 
     Classes: by the closed-form leave-one-out accuracy on the validation rows. Values: by
@@ -124,7 +126,10 @@ def choose_alpha(problem: RidgeProblem, path: RidgePath, dtype: Any) -> ChosenAl
 
 
 def best_on(
-    problem: RidgeProblem, rows: Blocks, dtype: Any, models: dict[float, tuple[Float, Float]]
+    problem: RidgeProblem,
+    rows: Blocks,
+    dtype: type[np.floating[Any]],
+    models: dict[float, tuple[Float, Float]],
 ) -> ChosenAlpha:
     """Choose the α whose model has the best score on held-out rows.
 
@@ -157,7 +162,7 @@ Scores = Callable[[Block], list[Float]]
 
 
 def _most_accurate(
-    problem: RidgeProblem, scores: Scores, rows: RowBlocks, what: str
+    problem: RidgeProblem, scores: Scores, rows: RowBlocks, step: str
 ) -> ChosenAlpha:
     """Return the α of the highest accuracy, by the scores that each α gives some rows."""
 
@@ -168,14 +173,14 @@ def _most_accurate(
         return np.array([*right, weight.sum(), counted.sum()])
 
     zero = partial(np.zeros, len(problem.alphas) + 2)
-    sums = rows.fold(part, zero, problem.row_bytes, f"{problem.stage}: {what}")
+    sums = rows.fold(part, zero, problem.row_bytes, f"{problem.stage}: {step}")
     accuracies = sums[:-2] / sums[-2]
     alpha = largest_within_noise(problem.alphas, accuracies, float(sums[-1]))
     return ChosenAlpha(alpha, float(accuracies[problem.alphas.index(alpha)]), rows.n_rows)
 
 
 def _least_squares(
-    problem: RidgeProblem, scores: Scores, rows: RowBlocks, what: str
+    problem: RidgeProblem, scores: Scores, rows: RowBlocks, step: str
 ) -> ChosenAlpha:
     """Return the α of the smallest squared error, by the scores that each α gives some rows."""
 
@@ -184,6 +189,6 @@ def _least_squares(
         return np.array([*(block.weight @ error for error in errors), block.weight.sum()])
 
     zero = partial(np.zeros, len(problem.alphas) + 1)
-    sums = rows.fold(part, zero, problem.row_bytes, f"{problem.stage}: {what}")
+    sums = rows.fold(part, zero, problem.row_bytes, f"{problem.stage}: {step}")
     best = best_of(range(len(problem.alphas)), score=lambda i: -sums[i])
     return ChosenAlpha(problem.alphas[best], -float(sums[best] / sums[-1]), rows.n_rows)

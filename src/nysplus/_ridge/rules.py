@@ -13,7 +13,7 @@ class SolverRules:
     """
 
     # ---- accuracy ----
-    # Largest gap of a solution: far below what a score shows.
+    # Largest gap of a solution: too small to change a score visibly.
     tolerance: float = 1e-6
     # A gap estimated from error bounds may be wrong by two orders of magnitude, so it has to be
     # this factor below the tolerance.
@@ -46,7 +46,7 @@ class SolverRules:
     # ---- choice of the ridge ----
     # Validation rows: the standard error of an accuracy of 95 % is .22 points.
     validation_rows: int = 10_000
-    # One row of `validation_share` is held out at most where leave-one-out is not available.
+    # Where leave-one-out is not available, at most one row in this number is held out.
     validation_share: int = 5
 
     # ---- cost, in float64 operations of a matrix product ----

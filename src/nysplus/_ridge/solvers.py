@@ -83,7 +83,7 @@ Found = tuple[ChosenAlpha, LeaveOneOut]
 class Direct:
     """Moments of the whitened features: one product of n² more for every row than `GramFirst`."""
 
-    dtype: Any
+    dtype: type[np.floating[Any]]
 
     @property
     def name(self) -> str:
@@ -166,7 +166,7 @@ class GramFirst:
 class Iterative:
     """Conjugate gradients, preconditioned by a sketch of the rows."""
 
-    dtype: Any
+    dtype: type[np.floating[Any]]
 
     @property
     def name(self) -> str:
@@ -207,8 +207,8 @@ class Iterative:
         start, most = equations.start(W, alpha), rules.max_iterations
         if self.dtype is np.float32:
             rough = conjugate_gradients(equations, solve, start, alpha, rules.tolerance, most)
-            # A residual in float64 shows what float32 has missed. Correcting it in float32 misses
-            # the same share of the correction.
+            # A residual in float64 shows the error of float32. A correction in float32 leaves the
+            # same share of this error.
             exact = NormalEquations(blocks, feature_map, np.float64, problem.stage)
             exact.feature_mean = equations.feature_mean
             start = exact.start(rough.W, alpha)
@@ -270,7 +270,7 @@ SOLVERS: dict[str, Solver] = {
 
 
 def solvers_to_try(problem: RidgeProblem) -> list[Solver]:
-    """Return the solvers to try in turn: the cheapest first, and last the one that never fails."""
+    """Return the solvers to try in turn: the cheapest first, the sure solver last."""
     if problem.rules.solvers is not None:
         return [SOLVERS[name] for name in problem.rules.solvers]
     blocks = problem.blocks
@@ -315,7 +315,7 @@ def _float32_gap(problem: RidgeProblem) -> float:
     return feature_map.float32_noise**2 / least
 
 
-def _speed(dtype: Any) -> float:
+def _speed(dtype: type[np.floating[Any]]) -> float:
     """Return the time of an operation in a matrix product, in units of one in float64."""
     return 0.5 if dtype is np.float32 else 1.0
 

@@ -55,9 +55,9 @@ def gradient_outer_product(
         return _gradient_sum(expansion, X[rows], own, squares)
 
     total = np.zeros(r if squares else (r, r))
-    held = (thread_count() + 2) * total.nbytes
+    sums_bytes = (thread_count() + 2) * total.nbytes
     row_bytes = 8 * (2 * n + 3 * r + X.shape[1])
-    for addend in in_threads(part, row_slices(X.shape[0], row_bytes, held=held)):
+    for addend in in_threads(part, row_slices(X.shape[0], row_bytes, held=sums_bytes)):
         total += addend
     total /= mass
     # ∇f(x) = P ∇g(xP) where f(x) = g(xP)

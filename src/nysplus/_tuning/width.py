@@ -35,7 +35,7 @@ from nysplus.landmarks import (
 VALIDATION_ROWS, LANDMARK_ROWS = 2000, 6000
 # The best width depends on the number of landmarks, but hardly beyond this number.
 MAX_LANDMARKS = 300
-# Widths from 1/16 to 16 times the one that the variance suggests.
+# Widths from 1/16 to 16 times the width of gamma="scale".
 OCTAVES = range(-4, 5)
 # Largest squared error of a row with 0/1 codes: a single isolated row must not decide.
 MAX_ERROR = 1.0

@@ -86,15 +86,15 @@ def moved(
     rows : Block
         Dense, with values as targets.
     points : ndarray of shape (n, d)
-        Where to start.
+        Landmarks to start from.
     rng : RandomState
     rules : DescentRules
 
     Returns
     -------
     points : ndarray of shape (n, d)
-        Of the start and the landmarks after each step, those of the smallest error on validation
-        rows that no step uses.
+        The landmarks of the smallest error on validation rows: the start, or the landmarks after
+        one of the steps. No step uses validation rows.
     n_kernel_evaluations : int
     """
     n_validation = min(len(rows) // rules.validation_share, rules.max_validation_rows)

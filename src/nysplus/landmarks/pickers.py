@@ -1,7 +1,7 @@
 """Pick rows that differ from each other from a pool of scored rows.
 
-Scores alone pick similar rows again and again. The pickers weigh a score by what the rows picked
-before leave unexplained: the residual of the kernel, or the distance.
+Scores alone pick similar rows again and again. The pickers multiply the score of a row by its
+residual under the rows picked before, or by its distance from them.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class _RowScoring(_TwoStage):
 
     @property
     def _rounds(self) -> int:
-        """Number of rounds; the landmarks of a round are those of the next round's pilot."""
+        """Number of rounds; each round's pilot uses the landmarks of the round before."""
         return 1
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
@@ -151,7 +151,7 @@ class _Picking(_RowScoring):
     oversampling : int, default=4
         Size of the pool, in multiples of the number of landmarks.
     n_rounds : int, default=1
-        Number of rounds; the landmarks of a round are those of the next round's pilot.
+        Number of rounds; each round's pilot uses the landmarks of the round before.
     """
 
     max_quantile: float | None = None
@@ -264,7 +264,7 @@ class NegativeMargin(_Picking):
     oversampling : int, default=4
         Size of the pool, in multiples of the number of landmarks.
     n_rounds : int, default=1
-        Number of rounds; the landmarks of a round are those of the next round's pilot.
+        Number of rounds; each round's pilot uses the landmarks of the round before.
     max_negative_margin : float, optional
         Rows whose negative margin is above this number are outliers. 1 excludes rows whose wrong
         class has at least the score that the right one should have.
@@ -315,7 +315,7 @@ class Residual(_Picking):
     oversampling : int, default=4
         Size of the pool, in multiples of the number of landmarks.
     n_rounds : int, default=1
-        Number of rounds; the landmarks of a round are those of the next round's pilot.
+        Number of rounds; each round's pilot uses the landmarks of the round before.
 
     Notes
     -----
