@@ -16,7 +16,8 @@ SOURCE = Path(nysplus.__file__).parent
 # A room may import itself and every room of an earlier line. docs/background/architecture.md is
 # drawn from the same imports.
 ORDER = """
-    _typing _runtime
+    _typing
+    _runtime
     _validation
     _rows
     kernels _holdout _adam

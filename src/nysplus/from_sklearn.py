@@ -71,12 +71,13 @@ def from_svc(
 ) -> NystroemClassifier | NystroemRegressor:
     """Import a fitted kernel machine of scikit-learn, and optionally compress it.
 
-    Scores are those of `model`, except for ``SVC`` and ``NuSVC`` with three classes or more. These
-    vote among pairs of classes, which no single function k(x, Z) A + b does. A class gets its worst
-    margin against the others there, regressed on the kernel at the support vectors, or its mean
-    margin, which is an exact sum, if that agrees more often with the votes half way between
-    neighbouring support vectors. Labels differ where votes are close, and more often for a linear
-    kernel. O(n³) for n support vectors in this case.
+    The scores are those of `model`, except for ``SVC`` and ``NuSVC`` with three or more classes.
+    These classify by votes among all pairs of classes, which no single function k(x, Z) A + b can
+    reproduce. The score of a class is then its worst margin against another class, regressed on
+    the kernel at the support vectors, or its mean margin, which is an exact sum: whichever agrees
+    more often with the votes half way between neighbouring support vectors. Labels may differ
+    where votes are close, and differ more often with a linear kernel. O(n³) for n support vectors
+    in this case.
 
     Parameters
     ----------

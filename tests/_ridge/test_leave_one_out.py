@@ -1,48 +1,44 @@
-"""Leave-one-out scores in closed form equal those of models that are fitted without the row."""
+"""Closed-form leave-one-out scores against models that are fitted without the row."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import make_classification
 
-from nysplus import NystroemClassifier
-from nysplus._ridge import solvers
-from nysplus._ridge.leave_one_out import LeaveOneOut
-from nysplus._ridge.solvers import Direct, GramFirst, Iterative
+from nysplus._ridge.feature_map import StandardMap
+from nysplus._ridge.fit import fit_expansion
+from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ClassTargets
+from nysplus.kernels import RBF
 
 
-@pytest.fixture(scope="module")
-def noisy():
-    return make_classification(1200, 6, n_informative=4, n_classes=3, flip_y=0.2, random_state=0)
-
-
-@pytest.mark.parametrize(
-    "way",
-    [Direct(np.float64), GramFirst(polished=False), Iterative(np.float64)],
-    ids=lambda way: way.name,
-)
-def test_left_out_scores_of_every_way(way, noisy, monkeypatch):
-    """Compared with models that are fitted without the row, literally."""
-    X, y = noisy[0][:300], noisy[1][:300]
-    seen = []
-    original = LeaveOneOut.scores
-    monkeypatch.setattr(
-        LeaveOneOut, "scores", lambda self, most: seen.append(original(self, most)) or seen[-1]
+def fit(X, y, Z, rules=DEFAULT_RULES):
+    return fit_expansion(
+        Blocks(X, ClassTargets(y, 3)),
+        Z,
+        RBF(0.1),
+        StandardMap(),
+        (0.1,),
+        np.random.RandomState(0),
+        rules=rules,
     )
-    monkeypatch.setattr(solvers, "_ways", lambda task: [way, Direct(np.float64)])
-    model = NystroemClassifier(selection=X[::15], gamma=0.1, alpha=0.1, random_state=0).fit(X, y)
-    assert model.solver_ == way.name
-    monkeypatch.undo()
-    rows, scores = seen[0].rows[:20], seen[0].scores
+
+
+@pytest.mark.parametrize("solver", ["direct-float64", "gram-float64", "iterative-float64"])
+def test_scores_of_every_solver_are_those_of_fits_without_the_row(solver):
+    X, y = make_classification(300, 6, n_informative=4, n_classes=3, flip_y=0.2, random_state=0)
+    Z = X[::15]
+    model = fit(X, y, Z, SolverRules(solvers=(solver, "direct-float64")))
+    assert model.solver == solver
+    found = model.left_out.scores(20)
     expected = []
-    for row in rows:
+    for row in found.rows:
         rest = np.arange(300) != row
-        alone = clone(model).fit(X[rest], y[rest])
-        expected.append(alone.decision_function(X[row : row + 1])[0])
-    if isinstance(way, Iterative):  # leverages of a sketch are rough, but far better than none
-        without = np.abs(model.decision_function(X[rows]) - expected).mean()
-        assert np.abs(scores[:20] - expected).mean() < 0.5 * without
+        expected.append(fit(X[rest], y[rest], Z).expansion(X[row : row + 1])[0])
+    if solver.startswith("iterative"):  # leverages of a sketch are rough, but better than none
+        without = np.abs(model.expansion(X[found.rows]) - expected).mean()
+        assert np.abs(found.scores - expected).mean() < 0.5 * without
     else:
-        np.testing.assert_allclose(scores[:20], expected, atol=1e-6)
+        np.testing.assert_allclose(found.scores, expected, atol=1e-6)

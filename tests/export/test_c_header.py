@@ -12,8 +12,8 @@ from factories import alter
 from sklearn.datasets import load_diabetes, load_iris
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
-from nysplus._bytes.quantise import stored
-from nysplus.expansion import KernelExpansion, PackedExpansion, pack
+from nysplus._bytes.quantise import pack_expansion
+from nysplus.expansion import KernelExpansion, PackedExpansion, pack_array
 from nysplus.export.c_header import to_c
 from nysplus.kernels import (
     RBF,
@@ -110,9 +110,12 @@ def check_classifier(folder, model, X, **options):
 def quantised(model, dtype):
     """Store the numbers of a model in fewer bytes."""
     old = model.expansion_
-    P = None if old.projection is None else pack(old.projection, dtype)
+    P = None if old.projection is None else pack_array(old.projection, dtype)
     storage = PackedExpansion(
-        pack(old.landmarks, dtype), pack(old.dual_coef, dtype), pack(old.intercept, "float32"), P
+        pack_array(old.landmarks, dtype),
+        pack_array(old.dual_coef, dtype),
+        pack_array(old.intercept, "float32"),
+        P,
     )
     alter(model, expansion=KernelExpansion.unpacked(old.kernel, storage))
     return model
@@ -136,7 +139,7 @@ def test_real_data(name, tmp_path):
     model = NystroemClassifier(200, random_state=0)
     model.fit(data.X_train[:3000], data.y_train[:3000])
     for dtype in ("float32", "int8"):
-        expansion = stored(model.expansion_, dtype, data.X_train[:3000])
+        expansion = pack_expansion(model.expansion_, dtype, data.X_train[:3000])
         # the same numbers, but float64 arithmetic: numpy's float32 sums are off by 1e-4 on Letter
         A = expansion.dual_coef.astype(np.float64)
         alter(model, expansion=replace(expansion, dual_coef=A))
@@ -334,7 +337,7 @@ def test_what_cannot_be_exported(digits):
         to_c(fitted(RBF()), dtype="int4")
     with pytest.raises(ValueError, match="name='' is not allowed"):
         to_c(fitted(RBF()), name="")
-    with pytest.raises(TypeError, match="Nystroem is no kernel expansion"):
+    with pytest.raises(TypeError, match="Nystroem has no kernel expansion"):
         to_c(Nystroem(n_components=5).fit(X))
     with pytest.raises(ValueError, match="not fitted"):
         to_c(NystroemClassifier())

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from nysplus._bytes.budget import make_budget, most_landmarks
+from nysplus._bytes.budget import ModelShape, make_budget, most_landmarks
 from nysplus._ridge.solvers import direct_bytes
 from nysplus._rows.slicing import MAX_BLOCK_ROWS
 from nysplus._runtime.memory import working_bytes
@@ -96,7 +96,8 @@ def _n_landmarks(estimator: Any, shape: tuple[int, int]) -> int:
     budget = make_budget(getattr(estimator, "budget", None))  # the transformer has none
     if budget is not None:
         n_rows, n_features = shape
-        return max(1, min(budget.landmarks("int8", n_features, 1), most_landmarks(n_rows)))
+        room = budget.landmarks(ModelShape(n_features, 1), "int8")
+        return max(1, min(room, most_landmarks(n_rows)))
     selector = make_selector(estimator.selection)
     given = isinstance(selector, GivenLandmarks)
     return int(selector.points.shape[0] if given else estimator.n_components)

@@ -18,14 +18,14 @@ from nysplus._runtime.checkpoint import Journal, Step
 from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.progress import Progress
 from nysplus._runtime.threads import ahead, in_threads, thread_count
-from nysplus._typing import Float, Kind, Rows
+from nysplus._typing import Additive, Float, Kind, Rows
 
 # Rows read at once, at most; fewer where they would take this share of the working memory.
 MAX_CHUNK_ROWS = 2**16
 CHUNK_SHARE = 16
 # Chunks that are held at once: one being read, one waiting, one being worked on.
 HELD_CHUNKS = 3
-Part = TypeVar("Part")
+Part = TypeVar("Part", bound=Additive)
 
 
 def read(source: Source) -> Iterator[Chunk]:

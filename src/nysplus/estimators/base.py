@@ -25,7 +25,7 @@ from nysplus._ridge.feature_map import Approximation
 from nysplus._rows.applying import predicted
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
 from nysplus._rows.target_codes import TargetCode
-from nysplus._runtime.checkpoint import Checkpoint, FileJournal, Journal, identity
+from nysplus._runtime.checkpoint import Checkpoint, FileJournal, Journal, fit_fingerprint
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of
 from nysplus._tuning.metric import LearnedMetric
 from nysplus._typing import Float, Kind
@@ -94,7 +94,8 @@ class KernelMachine(CallbackSupportMixin):
             blocks, code = rows.open(progress, journal)
             assert code is not None
             rng = check_random_state(self.random_state)
-            rng = journal.begin(partial(identity, self, blocks), rng)
+            name, params = type(self).__name__, self.get_params(deep=False)
+            rng = journal.begin(lambda: fit_fingerprint(name, params, blocks.fingerprint()), rng)
             model = fit_model(plan, blocks, code, Columns.of(columns), rng)
             passes = "1 pass" if model.n_passes == 1 else f"{model.n_passes} passes"
             progress.note(f"{passes} over {blocks.n_rows:,} rows")

@@ -1,9 +1,9 @@
-"""A fitted function as JSON: numbers and formulas, for whatever can read them.
+"""Write a fitted function as JSON: numbers and formulas.
 
 The text is one object:
 
 ===================  ===========================================================================
-key                  what it is
+key                  value
 ===================  ===========================================================================
 ``format``           "nysplus-json"
 ``format_version``   1
@@ -24,8 +24,8 @@ key                  what it is
 ``feature_names``    null or d names
 ===================  ===========================================================================
 
-Numbers are written with as many digits as it takes to read the same double again. Those of a
-model that is stored in fewer bits are the numbers that it computes with.
+Numbers have as many digits as it takes to read the same double again. A model that is stored in
+fewer bits is written with the unpacked numbers that it computes with.
 """
 
 from __future__ import annotations

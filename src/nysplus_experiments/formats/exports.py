@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nysplus import NystroemClassifier
-from nysplus._bytes.quantise import stored
+from nysplus._bytes.quantise import pack_expansion
 from nysplus.export import to_c, to_json, to_onnx
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import n_threads
@@ -169,7 +169,7 @@ def measure(dataset: str, storage: str, max_rows: int) -> list[Export]:
     problem = load_problem(dataset, 0, max_rows, MAX_TEST_ROWS)
     X, X_test = problem.X.astype(np.float32), problem.X_test.astype(np.float32)
     model = NystroemClassifier(LANDMARKS, random_state=0).fit(X, problem.y)
-    model._adopt(replace(model._model, expansion=stored(model.expansion_, storage, X)))
+    model._adopt(replace(model._model, expansion=pack_expansion(model.expansion_, storage, X)))
     expected = model.decision_function(X_test)
     accuracy = 100 * model.score(X_test, problem.y_test)
     sizes = (LANDMARKS, X.shape[1], len(model.classes_))

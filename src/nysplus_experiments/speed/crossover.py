@@ -19,7 +19,7 @@ import numpy as np
 from nysplus._ridge.conjugate_gradients import conjugate_gradients
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.problem import RidgeProblem
-from nysplus._ridge.solvers import Direct, GramFirst, Iterative, _ways
+from nysplus._ridge.solvers import Direct, GramFirst, Iterative, solvers_to_try
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets
 from nysplus.kernels import RBF
@@ -84,7 +84,7 @@ def fit(split: Split, n: int, solver: str) -> dict[str, Any]:
         "peak_mb": measured.added_mb or 0.0,
         "objective": training_objective(X, codes, expansion, split.gamma, RHO),
         "iterations": sum(iterations),
-        "chosen": _ways(task)[0].name,
+        "chosen": solvers_to_try(task)[0].name,
     }
 
 
