@@ -39,8 +39,7 @@ SVC_PARAMS, SVC_RATIO = {"C": 10.0, "gamma": 8.0}, 10
 class Compression:
     """One row of ``compress.csv``: accuracy in percent, processor seconds of this step alone.
 
-    ``error`` is the mean squared difference of the scores from those of the large model, over
-    their variance, for models that approximate these scores; otherwise NaN.
+    ``error``: mean squared change of the large model's scores over their variance, else NaN.
     """
 
     dataset: str

@@ -60,17 +60,9 @@ int main(void)
 
 @dataclass(frozen=True)
 class Export:
-    """One row of ``exports.csv``: a model in a format.
+    """One row of ``exports.csv``: a model in a format; None where the format only stores.
 
-    Attributes
-    ----------
-    bytes : int
-        Bytes of the file; for Python of the stored numbers, for C of the tables.
-    batch_us, single_us : float or None
-        Microseconds per row of all rows at once, and of one row per call; None if the format only
-        stores.
-    change : float or None
-        Largest difference of a score from Python's.
+    ``bytes`` are those of the file, for Python of the stored numbers, for C of the tables.
     """
 
     dataset: str

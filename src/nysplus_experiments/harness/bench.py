@@ -21,23 +21,7 @@ class BenchError(ValueError):
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """Options of one step.
-
-    Attributes
-    ----------
-    name : str
-        The experiment, e.g. "speed"; also the name of its folder of results.
-    results : Path
-        Folder with one sub-folder an experiment.
-    fresh : bool
-        Measure again what is there.
-    smoke : bool
-        Measure a little in some seconds, to show that the step works.
-    datasets : tuple of str or None
-        Datasets to measure; None for the step's own choice.
-    extra : mapping from str to str
-        Options of the step alone, given as ``--set key=value``.
-    """
+    """Options of one step; ``extra`` are those of the step alone, given as ``--set key=value``."""
 
     name: str
     results: Path = RESULTS

@@ -1,7 +1,6 @@
-"""Read and write CSV files of measurements: one row a measurement, appended as it is made.
+"""Read and write CSV files of measurements: frozen dataclasses, appended as they are made.
 
-A row class is a frozen dataclass whose attributes are the columns. A run that is killed loses one
-line at most, and the next run continues where it stopped.
+A run that is killed loses one line at most, and the next run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -33,21 +32,8 @@ def begin(
 ) -> list[Row]:
     """Prepare a file for appending and return the rows that need not be measured again.
 
-    Parameters
-    ----------
-    path : Path
-        The CSV file; its folder is made where it does not exist.
-    row_class : type
-        Frozen dataclass of the rows.
-    environment : dict or None
-        Machine, versions and settings, kept beside the rows as JSON. A file of another
-        environment is renamed to ``<name>.old``. None for rows that carry their environment.
-    fresh : bool
-        Rename the file whatever its environment.
-
-    Returns
-    -------
-    list of Row
+    ``environment`` (machine, versions, settings) is kept beside the rows as JSON, unless None; a
+    file of another environment, or any with ``fresh``, is renamed to ``<name>.old``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".json")

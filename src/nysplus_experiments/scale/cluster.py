@@ -1,9 +1,8 @@
 """Measure fits on a Dask cluster: one worker against two, and the messages between them.
 
-Persisted synthetic rows of 20 features, the same partitions each time, workers of one thread on
-this machine. Every fit has a cluster of its own, and those of one and two workers take turns.
-Many small partitions show the overhead of a task. ``rows``, ``partitions``, ``landmarks`` and
-``repeats`` can be set.
+Persisted synthetic rows, the same partitions each time, workers of one thread on this machine.
+Every fit has a cluster of its own, and those of one and two workers take turns. Many small
+partitions show the overhead of a task.
 """
 
 from __future__ import annotations
@@ -62,27 +61,11 @@ class Transfer:
 
 @dataclass(frozen=True)
 class ClusterFit:
-    """One row of ``cluster.csv``: a fit.
+    """One row of ``cluster.csv``: a fit; "tiny" ones have very small partitions.
 
-    Attributes
-    ----------
-    what : "fit" or "tiny"
-        "tiny": a fit to very small partitions, for the overhead of a task.
-    workers, partitions, rows, n : int
-        Workers have one thread each.
-    sum_bytes : int
-        Bytes of the moments that a pass sums up, n² + n + n L + 2 L numbers.
-    broadcast_bytes : int
-        The largest object, pickled, that is sent to all workers before a pass.
-    accuracy : float or None
-        On test rows, in percent.
-    others : float or None
-        As in `out_of_core.OutOfCore`.
-    transfers : str
-        Messages that workers have sent, by content: "kind=messages=bytes=largest", joined by ";".
-        "summed" and "joined" are sums of partitions, "taken" rows.
-    stages : str
-        The column of `stages.fit_and_record`.
+    ``sum_bytes`` are those of the moments that a pass sums up, ``broadcast_bytes`` those of the
+    largest pickled object sent to all workers, ``others`` is as in `OutOfCore`. ``transfers`` are
+    "kind=messages=bytes=largest" joined by ";", ``stages`` the column of `stages.fit_and_record`.
     """
 
     what: str

@@ -1,13 +1,9 @@
 """Measure fits to rows on disk: seconds, memory and passes, up to ten million rows.
 
-Synthetic rows of 20 features in two classes with some wrong labels, as Parquet files and as a
-memory map, in memory for comparison; and CovType as a memory map. Every fit is a child process of
-its own that has never held the data; another one writes them, a million rows at a time. The files
-are dropped from the system's cache before each fit. Repeats are the outermost loop. The largest
-size takes 3.5 GB of disk.
-
-``rows``, ``landmarks``, ``repeats``, ``covtype-rows``, ``covtype-landmarks`` and ``folder`` (for
-the temporary files) can be set; ``--datasets synthetic`` leaves CovType out.
+Synthetic rows of 20 features as Parquet files, as a memory map, and in memory for comparison; and
+CovType as a memory map (``--datasets synthetic`` leaves it out). Every fit is a child process that
+has never held the data; the files are dropped from the system's cache before each fit. The largest
+size takes 3.5 GB of disk; ``folder`` can be set to a place for it.
 """
 
 from __future__ import annotations
@@ -58,23 +54,8 @@ Key = tuple[str, str, str, int, int, int]
 class OutOfCore:
     """One row of ``out_of_core.csv``: a fit.
 
-    Attributes
-    ----------
-    data : "synthetic" or "covtype"
-    source : "parquet", "memmap" or "array"
-    rows, n : int
-        Rows and landmarks.
-    peak_mb : float
-        Peak resident memory of the process, interpreter and libraries included, in MiB.
-    passes : int
-        ``n_passes_`` of the model.
-    accuracy : float
-        On test rows, in percent.
-    others : float or None
-        CPU time of other processes during the fit, in percent of all cores; None where the system
-        does not tell. Disturbed fits are measured again by the next run.
-    stages : str
-        The column of `stages.fit_and_record`.
+    ``peak_mb`` is the peak resident memory of the process in MiB. ``others`` is the CPU time of
+    other processes in percent of all cores; disturbed fits are measured again by the next run.
     """
 
     data: str

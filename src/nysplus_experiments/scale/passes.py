@@ -24,10 +24,7 @@ SELECTIONS = tuple(sorted(set(SELECTORS) - {"residual"}))  # which is for regres
 
 @dataclass(frozen=True)
 class PassCount:
-    """One row of ``out_of_core_passes.csv``.
-
-    ``alpha`` is "auto", where leave-one-out chooses the ridge, or "number".
-    """
+    """One row of ``out_of_core_passes.csv``; ``alpha`` is "auto" (leave-one-out) or "number"."""
 
     source: str
     selection: str

@@ -1,10 +1,8 @@
 """Quality of probabilities: nysplus' own against those of cross-validated calibration.
 
-In each trial every system is fitted to a random subset of the training rows, at most 5,000 because
-a support vector machine is slow. Four measures of the probabilities of the test rows: the accuracy
-of the likeliest class; the log-loss ``−mean log p(y)``; the Brier score
-``mean Σ_c (p_c − 1[y = c])²``, from 0 to 2; and the expected calibration error, the mean distance
-of the probability of the likeliest class from the frequency with which it is right.
+At most 5,000 training rows, because a support vector machine is slow. Measures: accuracy of the
+likeliest class; log-loss ``−mean log p(y)``; Brier score ``mean Σ_c (p_c − 1[y = c])²``; and the
+mean distance of the likeliest class's probability from the frequency with which it is right.
 """
 
 from __future__ import annotations
@@ -66,10 +64,7 @@ SYSTEMS = {
 
 @dataclass(frozen=True)
 class Calibration:
-    """One row of ``calibration.csv``: a fit, and the probabilities of the test rows.
-
-    Accuracy is in percent; the other measures are as in the module's docstring.
-    """
+    """One row of ``calibration.csv``: a fit, and the probabilities of the test rows."""
 
     dataset: str
     system: str
@@ -94,9 +89,7 @@ class Calibration:
 def calibration_error(P: np.ndarray, codes: np.ndarray) -> float:
     """Return the expected calibration error of the likeliest class.
 
-    Rows are ordered by that probability and cut into 15 bins of equally many rows; in each bin the
-    mean probability is compared with the share of correct rows, and the absolute differences are
-    averaged over the rows.
+    Rows are ordered by that probability and cut into 15 bins of equally many rows.
     """
     excess = P.max(axis=1) - (P.argmax(axis=1) == codes)
     bins = np.array_split(excess[P.max(axis=1).argsort(kind="stable")], BINS)

@@ -1,7 +1,4 @@
-"""Time and scores of `landmark_curve` against fits of every size.
-
-Both are given the same training rows, at most 8,000, and are scored on the same held-out rows.
-"""
+"""Time and scores of `landmark_curve` against fits of every size, on the same held-out rows."""
 
 from __future__ import annotations
 
@@ -39,18 +36,8 @@ MAX_ROWS = 10_000
 class CurvePoint:
     """One row of ``curve.csv``: one size in one repeat.
 
-    Attributes
-    ----------
-    series : str
-        Name of the sizes, in `SERIES`.
-    rows : int
-        Training and held-out rows together.
-    curve, refit : float
-        Accuracy on the held-out rows.
-    error : float
-        Its standard error.
-    refit_seconds, curve_seconds : float
-        Processor time; the curve's is for all sizes together.
+    Accuracies on held-out rows, which ``rows`` includes; ``error`` is the standard error. Seconds
+    are processor time; the curve's is for all sizes together.
     """
 
     series: str

@@ -1,7 +1,6 @@
-"""``gamma="auto"`` against a grid search over widths and against "scale".
+"""``gamma="auto"`` against a grid search (1/16 to 16 times "scale", five folds) and "scale".
 
-The grid has widths from 1/16 to 16 times "scale" and is searched with five folds. Fits run one
-after the other in one process, so that their times can be compared.
+Fits run one after the other in one process, so that their times can be compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Learned metrics against none, and against gradient boosting with its defaults on the same rows.
-
-Every fit runs in a process of its own, after a warm-up.
-"""
+"""Learned metrics against none, and against gradient boosting with its defaults."""
 
 from __future__ import annotations
 

@@ -1,12 +1,9 @@
 """Accuracy of every landmark selector on many datasets, sizes and kernel widths.
 
-In each trial every rule is fitted to the same random subset of the training rows, at most 20,000;
-the trial's number is the seed of the split and of the fit. The width is ``1 / (d Var(X))`` of the
-training subset ("scale"), four times that ("4 scale"), or chosen by the estimator ("auto").
-
-Trials are the outermost loop and sizes the next, so that the file of an interrupted run is already
-balanced. Single-threaded worker processes share the fits: the measurement is the accuracy, and
-seconds are only indicative.
+In each trial every rule is fitted to the same random subset of the training rows. The width is
+``1 / (d Var(X))`` ("scale"), four times that ("4 scale"), or chosen by the estimator ("auto").
+Trials are the outermost loop, so that an interrupted run is balanced. Single-threaded processes
+share the fits: the measurement is the accuracy, and seconds are only indicative.
 """
 
 from __future__ import annotations
@@ -41,21 +38,9 @@ TRIALS = 5
 
 @dataclass(frozen=True)
 class SelectionFit:
-    """One row of ``selection.csv``.
+    """One row of ``selection.csv``: accuracy in percent, RMSE in deviations of the target.
 
-    Attributes
-    ----------
-    dataset, n, width, selector, trial
-        Names of `SOURCES`, of `WIDTHS` and of ``selection``; the trial is the seed.
-    accuracy : float or None
-        Of the test rows, in percent; None for regression.
-    rmse : float or None
-        Root mean squared error of the test rows, in standard deviations of the training target;
-        None for classification.
-    seconds : float
-        Fit time, with other fits running at the same time.
-    gamma, alpha : float
-        Values used by the fitted model.
+    ``gamma`` and ``alpha`` are those of the fitted model; the trial is the seed.
     """
 
     dataset: str
@@ -121,11 +106,7 @@ def run_fit(dataset: str, n: int, width: str, selector: str, trial: int) -> Sele
 
 
 def run(options: BenchOptions) -> None:
-    """Measure every rule.
-
-    Options of this step: sizes, widths, selectors and trials, and workers, the number of processes
-    (0: this one).
-    """
+    """Measure every rule. Options: sizes, widths, selectors, trials, workers (0: none)."""
     options.expect("sizes", "widths", "selectors", "trials", "workers")
     every_rule = sorted({*selectors(True), *selectors(False)})
     tasks = plan(

@@ -1,8 +1,7 @@
 """Measure where the iterative solver overtakes the direct ones: time, memory and objective of each.
 
-Every solver that the spectrum allows runs by itself on the same landmarks of MNIST, each in a
-process of its own; the objective is then computed in float64. The largest size takes minutes and
-several gigabytes. ``sizes`` can be set.
+Every solver runs by itself on the same landmarks of MNIST, in a process of its own. The largest
+size takes minutes and several gigabytes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Measure how the cost of a fit grows with the number of rows N and with the landmarks n.
-
-Synthetic rows of 20 features in two classes, uniform landmarks, a fixed ridge. Repeats are the
-outermost loop, and every fit is a child process of its own. ``repeats`` can be set.
-"""
+"""Measure how the cost of a fit to synthetic rows grows with the rows N and the landmarks n."""
 
 from __future__ import annotations
 
@@ -25,10 +21,7 @@ DTYPES = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Growth:
-    """One row of ``growth.csv``: a fit; ``against`` is the letter, "N" or "n", that varies.
-
-    Memory is the peak of the fit beyond the data, in MiB.
-    """
+    """One row of ``growth.csv``; "N" or "n" varies, memory in MiB is beyond the data."""
 
     against: str
     rows: int

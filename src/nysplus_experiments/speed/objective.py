@@ -18,17 +18,7 @@ _BLOCK_ROWS = 4096
 def training_objective(
     X: np.ndarray, codes: np.ndarray, expansion: Expansion, gamma: float, rho: float
 ) -> float:
-    """Return J(A, b).
-
-    Parameters
-    ----------
-    X : ndarray of shape (N, d)
-    codes : ndarray of shape (N,)
-        Classes as the numbers 0 to L − 1.
-    expansion : Expansion
-        Z, A and b of a model with the RBF kernel.
-    gamma, rho : float
-    """
+    """Return J(A, b) of an expansion with the RBF kernel; classes are 0 to L − 1."""
     A = expansion.dual_coef.astype(np.float64)
     # Distances about the landmarks' mean: far from the origin ‖x‖² + ‖z‖² − 2xz cancels.
     center = expansion.landmarks.mean(axis=0, dtype=np.float64)

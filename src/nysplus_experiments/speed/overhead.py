@@ -1,8 +1,4 @@
-"""Measure costs that are paid once or per call: import, first fit, predicting few rows, clustering.
-
-Imports and first fits run in fresh interpreters, alternately with those of scikit-learn.
-``repeats`` can be set.
-"""
+"""Measure costs paid once or per call: import, first fit, predicting few rows, clustering."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """Measure time, memory, accuracy and model size of nysplus and of other libraries.
 
-Every measurement is a child process of its own: it warms up on a few rows, fits, predicts the
-test rows, and is killed at the time limit. Repeats are the outermost loop, so that all systems
-see the same drift of the machine. An interrupted run resumes. The options ``systems``, ``sizes``,
-``repeats``, ``time-limit`` (seconds) and ``tree-waiting`` can be set; "passive" for the last one
-lets waiting threads of LightGBM and XGBoost sleep, as those of all other systems do.
+Every measurement is a child process: it warms up on a few rows, fits, predicts the test rows, and
+is killed at the time limit. Repeats are the outermost loop, so that all systems see the same drift
+of the machine. ``tree-waiting`` "passive" lets waiting threads of LightGBM and XGBoost sleep, as
+those of all other systems do.
 """
 
 from __future__ import annotations

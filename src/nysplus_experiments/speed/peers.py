@@ -1,7 +1,6 @@
 """The systems that are compared: how each is constructed, and how many bytes its model takes.
 
-All get the same rows, kernel width, ridge, seed and number of threads. All other parameters have
-their defaults. Libraries are imported in the process that measures them.
+All get the same rows, kernel width, ridge, seed and threads; other parameters have their defaults.
 """
 
 from __future__ import annotations
@@ -34,24 +33,9 @@ class Expansion(NamedTuple):
 class System:
     """One line of the comparison.
 
-    Attributes
-    ----------
-    name, title : str
-        The name in the CSV files and on the page.
-    dtype : str
-        Type of the rows that the system is given.
-    make : callable
-        ``make(n, gamma)`` returns an unfitted estimator; ``n`` is None for systems without size.
-    stored_bytes : callable
-        Bytes of a fitted estimator that are needed for predictions.
-    sized : bool
-        Whether there is a number of landmarks or random features to choose.
-    trees : bool
-        Whether it is gradient boosting, whose many short parallel loops wait often.
-    requires, package : str
-        The module that must be installed, and the package that contains it.
-    expansion : callable, optional
-        Z, A, b of a fitted estimator, for systems that solve the same problem as nysplus.
+    ``make(n, gamma)`` returns an unfitted estimator; ``n`` is None for systems that are not sized.
+    ``dtype`` is the type of the rows. ``trees`` marks gradient boosting, whose many short parallel
+    loops wait often. ``expansion`` exists for systems that solve the same problem as nysplus.
     """
 
     name: str

@@ -12,24 +12,8 @@ Cell = tuple[str, str, str, int | None]
 class Measurement:
     """One fit of one system, and its predictions.
 
-    Attributes
-    ----------
-    dataset, system, dtype, n, repeat
-        ``dtype`` is the type of the rows, ``n`` counts landmarks or random features.
-    status : "ok", "time limit" or "error"
-    note : str
-        The error, or the first warning.
-    accuracy : float
-        Test rows classified correctly, in percent.
-    model_bytes : int
-        Bytes to store for predictions.
-    peak_mb, predict_peak_mb : float
-        Peak memory during fit and predict beyond the resident memory before the fit
-        (interpreter, libraries, data), in MiB.
-    objective : float
-        Training objective at the fitted model, for systems that solve the same problem.
-    solver : str
-        ``solver_`` of a nysplus model.
+    ``status`` is "ok", "time limit" or "error", ``note`` the error or first warning. Accuracy is
+    in percent. Memory is the peak beyond the resident memory before the fit, in MiB.
     """
 
     dataset: str

@@ -25,10 +25,7 @@ LARGE, REPEATS_LARGE = 2000, 3
 def plan(
     datasets: Sequence[str], sizes: Sequence[int], systems: Sequence[System], repeat: int
 ) -> Iterator[Cell]:
-    """Yield the measurements of one repeat. Systems that do the same work are neighbours in time.
-
-    ``sizes`` may be empty for those of `DATASETS`.
-    """
+    """Yield the measurements of one repeat; systems that do the same work are neighbours."""
     # Neither side always comes right after the same, perhaps hot, neighbour.
     ordered = systems[:: -1 if repeat % 2 else 1]
     for dataset in datasets:

@@ -1,11 +1,9 @@
 """Compare every solver with dense float64 solutions of random problems.
 
 Problems of all sizes, kernels, widths, ridges and precisions (`random_problem` of
-tests/reference.py). Each is fitted as a user would, and then once more by every solver that its
-own rule allows, whatever the cost model says: on small data that would always be `Direct`. A fit
-is correct if its objective is not above the dense one by more than 1e-6 of it, and if its scores
-agree where they are well determined; a solver may also give up, and the next one follows.
-``problems`` (how many) and ``first`` (seed of the first one) can be set.
+tests/reference.py). Each is fitted as a user would, and once more by every solver that its own
+rule allows. A fit is correct if its objective is not above the dense one by more than 1e-6 of it,
+and if its scores agree where they are well determined; a solver may also give up.
 """
 
 from __future__ import annotations
