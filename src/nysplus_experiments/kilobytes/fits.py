@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from statistics import median
@@ -36,7 +36,7 @@ from nysplus_experiments.harness.problems import (
     available,
     load_problem,
 )
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.speed.peers import SYSTEMS, System
 
 FILE = "kilobytes.csv"
@@ -91,7 +91,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CompactFit:
+class CompactFit(Row, key="part dataset method setting seed"):
     """One row of ``kilobytes.csv``: accuracy in percent, RMSE in deviations of the target.
 
     ``refined`` is 1 if the refinement was kept; other libraries have no landmarks, rank, storage.
@@ -114,11 +114,6 @@ class CompactFit:
     rows: int
     test_rows: int
     threads: int
-
-    @property
-    def key(self) -> Key:
-        """Identity of the fit."""
-        return Key(*astuple(self)[:5])
 
 
 # -- plan ----------------------------------------------------------------------------------------
@@ -317,8 +312,5 @@ def run(options: BenchOptions) -> None:
     else:
         datasets = available(options.choose_datasets(DATASETS))
         tasks = list(plan(parts, datasets, options.integer("seeds", SEEDS)))
-    measure_missing(
-        *(options.path(FILE), CompactFit, tasks, run_fit),
-        fresh=options.fresh,
-        prepare=None if options.smoke else warm_up,
-    )
+    prepare = None if options.smoke else warm_up
+    options.measure(FILE, CompactFit, tasks, run_fit, prepare=prepare)

@@ -20,7 +20,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(records.Row, key="dataset method n n_initial trial"):
     """One row of ``results.csv``: a fitted model.
 
     ``n`` is the paper's n_f (random features, or all training rows), ``n_initial`` its n_0, None
@@ -63,12 +63,7 @@ class Result:
         """Whether the row has numbers."""
         return self.status == "ok"
 
-    @property
-    def key(self) -> Key:
-        """What the row is about."""
-        return Key(self.dataset, self.method, self.n, self.n_initial, self.trial)
-
 
 def read_results(path: Path) -> list[Result]:
     """Read a results file; of a failed row and its retry the last counts."""
-    return records.last_of_each(records.read(path, Result), lambda row: row.key)
+    return records.read_last(path, Result)

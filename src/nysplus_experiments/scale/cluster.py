@@ -26,7 +26,7 @@ from sklearn import config_context
 from nysplus import NystroemClassifier
 from nysplus._ridge.moments import Moments
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.scale.other_processes import undisturbed, watch_others
 from nysplus_experiments.scale.out_of_core import LANDMARKS, SELECTIONS, WORKING_MEMORY
 from nysplus_experiments.scale.row_files import FEATURES, TEST_ROWS, make_rows
@@ -60,7 +60,7 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class ClusterFit:
+class ClusterFit(Row, key="what selection workers rows partitions n repeat"):
     """One row of ``cluster.csv``: a fit; "tiny" ones have very small partitions.
 
     ``sum_bytes`` are those of the moments that a pass sums up, ``broadcast_bytes`` those of the
@@ -84,12 +84,6 @@ class ClusterFit:
     others: float | None
     transfers: str
     stages: str
-
-    @property
-    def key(self) -> Key:
-        """The task that the row belongs to."""
-        size = self.rows, self.partitions, self.n
-        return self.what, self.selection, self.workers, *size, self.repeat
 
     def list_transfers(self) -> list[Transfer]:
         """Return the messages as records."""
@@ -218,12 +212,11 @@ def run(options: BenchOptions) -> None:
         options.integer("landmarks", 50 if smoke else LANDMARKS),
         options.integer("repeats", 1 if smoke else 3),
     )
-    measure_missing(
-        options.path("cluster.csv"),
+    options.measure(
+        "cluster.csv",
         ClusterFit,
         list(tasks)[: 2 if smoke else None],
         measure,
-        fresh=options.fresh,
         settings={"threads": 1, "working_memory": WORKING_MEMORY, "dask": dask.__version__},
         valid=undisturbed,
         workers=1,  # a process of one thread, whose settings the cluster's workers inherit

@@ -13,7 +13,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ import sklearn
 from nysplus import NystroemClassifier
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import n_threads, run_in_child
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.scale.other_processes import undisturbed, watch_others
 from nysplus_experiments.scale.row_files import (
     FILE_ROWS,
@@ -51,7 +51,7 @@ Key = tuple[str, str, str, int, int, int]
 
 
 @dataclass(frozen=True)
-class OutOfCore:
+class OutOfCore(Row, key="data source selection rows n repeat"):
     """One row of ``out_of_core.csv``: a fit.
 
     ``peak_mb`` is the peak resident memory of the process in MiB. ``others`` is the CPU time of
@@ -72,11 +72,6 @@ class OutOfCore:
     threads: int
     others: float | None
     stages: str
-
-    @property
-    def key(self) -> Key:
-        """The task that the row belongs to."""
-        return self.data, self.source, self.selection, self.rows, self.n, self.repeat
 
 
 def fit_once(folder: Path, source: str, n_rows: int, n: int, selection: str) -> dict[str, Any]:
@@ -119,25 +114,24 @@ def run(options: BenchOptions) -> None:
     """Measure the fits that are not in the file yet: synthetic rows, then CovType."""
     options.expect("rows", "landmarks", "repeats", "covtype-rows", "covtype-landmarks", "folder")
     data = options.choose_datasets(("synthetic", "covtype"))
-    smoke, fresh = options.smoke, options.fresh
+    smoke = options.smoke
     if "synthetic" in data:
         rows = options.integers("rows", (SMOKE_ROWS,) if smoke else ROWS)
         n = options.integer("landmarks", SMOKE_LANDMARKS if smoke else LANDMARKS)
         tasks = list(plan(rows, n, options.integer("repeats", 1 if smoke else 2)))
         file_rows = math.gcd(FILE_ROWS, *rows)
-        _measure(options, fresh, tasks, write_rows, max(rows), file_rows)
-        fresh = False
+        _measure(options, tasks, write_rows, max(rows), file_rows)
+        options = replace(options, fresh=False)
     if "covtype" in data:
         n_rows = options.integer("covtype-rows", SMOKE_ROWS if smoke else COVTYPE_ROWS)
         n = options.integer("covtype-landmarks", SMOKE_LANDMARKS if smoke else COVTYPE_LANDMARKS)
         sizes = (n_rows, n, 0)
         tasks = [("covtype", s, "negative-margin", *sizes) for s in ("memmap", "array")]
-        _measure(options, fresh, tasks, write_covtype, n_rows)
+        _measure(options, tasks, write_covtype, n_rows)
 
 
 def _measure(
     options: BenchOptions,
-    fresh: bool,
     tasks: Sequence[Key],
     write: Callable[..., None],
     *args: int,
@@ -153,12 +147,11 @@ def _measure(
             columns = run_in_child(fit_once, folder, source, n_rows, n, selection)
             return OutOfCore(data, source, selection, n_rows, n, repeat, **columns)
 
-        measure_missing(
-            options.path("out_of_core.csv"),
+        options.measure(
+            "out_of_core.csv",
             OutOfCore,
             tasks,
             fit,
-            fresh=fresh,
             settings={"working_memory": WORKING_MEMORY, "pyarrow": pa.__version__},
             prepare=lambda: run_in_child(write, folder, *args),
             valid=undisturbed,

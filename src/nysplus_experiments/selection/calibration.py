@@ -8,7 +8,7 @@ mean distance of the likeliest class's probability from the frequency with which
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from nysplus_experiments.harness.problems import (
     chosen_datasets,
     load_problem,
 )
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.tables import markdown
 
 FILE = "calibration.csv"
@@ -63,7 +63,7 @@ SYSTEMS = {
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Row, key="dataset system trial"):
     """One row of ``calibration.csv``: a fit, and the probabilities of the test rows."""
 
     dataset: str
@@ -79,11 +79,6 @@ class Calibration:
     brier: float
     calibration_error: float
     threads: int
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Identity of the fit."""
-        return astuple(self)[:3]
 
 
 def calibration_error(P: np.ndarray, codes: np.ndarray) -> float:
@@ -135,9 +130,7 @@ def run(options: BenchOptions) -> None:
     trials = range(options.integer("trials", 1 if options.smoke else TRIALS))
     names = chosen_datasets(options, DATASETS)
     tasks = [(name, system, trial) for trial, name, system in product(trials, names, SYSTEMS)]
-    measure_missing(
-        *(options.path(FILE), Calibration, tasks, run_fit), fresh=options.fresh, prepare=_warm_up
-    )
+    options.measure(FILE, Calibration, tasks, run_fit, prepare=_warm_up)
 
 
 def calibration_table(rows: pd.DataFrame) -> str:

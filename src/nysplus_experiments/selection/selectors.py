@@ -9,7 +9,8 @@ share the fits: the measurement is the accuracy, and seconds are only indicative
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from sklearn.metrics import root_mean_squared_error
@@ -27,7 +28,7 @@ from nysplus_experiments.harness.problems import (
     fit_and_predict,
     load_problem,
 )
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.selection.comparison import WIDTHS
 
 FILE = "selection.csv"
@@ -37,7 +38,7 @@ TRIALS = 5
 
 
 @dataclass(frozen=True)
-class SelectionFit:
+class SelectionFit(Row, key="dataset n width selector trial"):
     """One row of ``selection.csv``: accuracy in percent, RMSE in deviations of the target.
 
     ``gamma`` and ``alpha`` are those of the fitted model; the trial is the seed.
@@ -53,11 +54,6 @@ class SelectionFit:
     seconds: float
     gamma: float
     alpha: float
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Identity of the fit."""
-        return astuple(self)[:5]
 
 
 def selectors(regression: bool) -> list[str]:
@@ -78,13 +74,10 @@ def plan(
     trials: int,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield dataset, n, width, selector and trial, trial by trial and small sizes first."""
-    for trial in range(trials):
-        for n in sizes:
-            for dataset in datasets:
-                for width in widths:
-                    for rule in selectors(SOURCES[dataset].regression):
-                        if rule in rules:
-                            yield dataset, n, width, rule, trial
+    for trial, n, dataset, width in product(range(trials), sizes, datasets, widths):
+        for rule in selectors(SOURCES[dataset].regression):
+            if rule in rules:
+                yield dataset, n, width, rule, trial
 
 
 def run_fit(dataset: str, n: int, width: str, selector: str, trial: int) -> SelectionFit:
@@ -117,12 +110,5 @@ def run(options: BenchOptions) -> None:
         options.integer("trials", 1 if options.smoke else TRIALS),
     )
     settings = {"threads": 1, "max_train_rows": MAX_TRAIN_ROWS, "max_test_rows": MAX_TEST_ROWS}
-    measure_missing(
-        options.path(FILE),
-        SelectionFit,
-        tasks,
-        run_fit,
-        fresh=options.fresh,
-        settings=settings,
-        workers=options.integer("workers", 2),
-    )
+    workers = options.integer("workers", 2)
+    options.measure(FILE, SelectionFit, tasks, run_fit, settings=settings, workers=workers)

@@ -25,7 +25,7 @@ from nysplus.kernels import RBF
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import Split, load
 from nysplus_experiments.harness.measurement import measure, run_in_child
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.speed.objective import training_objective
 from nysplus_experiments.speed.peers import RHO, Expansion
 
@@ -40,7 +40,7 @@ LARGEST_GRAM = 4000
 
 
 @dataclass(frozen=True)
-class Crossover:
+class Crossover(Row, key="n"):
     """One row of ``iterative.csv``: a fit; ``gap`` is relative to the lowest objective of ``n``."""
 
     n: int
@@ -52,11 +52,6 @@ class Crossover:
     gap: float
     iterations: int
     chosen: str
-
-    @property
-    def key(self) -> tuple[int]:
-        """The size, of which all solvers are measured together."""
-        return (self.n,)
 
 
 def fit(split: Split, n: int, solver: str) -> dict[str, Any]:
@@ -116,5 +111,4 @@ def run(options: BenchOptions) -> None:
         ]
 
     sizes = options.integers("sizes", (100,) if options.smoke else SIZES)
-    tasks = [(n,) for n in sizes]
-    measure_missing(options.path("iterative.csv"), Crossover, tasks, compare, fresh=options.fresh)
+    options.measure("iterative.csv", Crossover, [(n,) for n in sizes], compare)

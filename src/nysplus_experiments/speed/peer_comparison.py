@@ -26,7 +26,6 @@ from nysplus_experiments.harness.measurement import (
     n_threads,
     run_in_child,
 )
-from nysplus_experiments.harness.resume import measure_missing
 from nysplus_experiments.speed.blas_floor import measure_floor
 from nysplus_experiments.speed.objective import training_objective
 from nysplus_experiments.speed.peers import FLOOR, RHO, SYSTEMS, System
@@ -184,20 +183,20 @@ def run(options: BenchOptions) -> None:
         "time_limit": options.number("time-limit", TIME_LIMIT),
         "tree_waiting": options.text("tree-waiting", "library", ("passive", "library")),
     }
-    path = options.path("speed.csv")
     wanted: dict[Cell, int] = {}
     for repeat in range(repeats):
         cells = plan(list(problems), sizes, systems, repeat)
-        measure_missing(
-            path,
+        options.measure(
+            "speed.csv",
             Measurement,
             [(*cell, repeat) for cell in cells if repeat < wanted.get(cell, repeats)],
             lambda *task: measure_cell(task[:4], task[4], problems[task[0]], settings),
-            fresh=options.fresh and repeat == 0,
             settings=settings,
             valid=lambda row: row.status != "error",  # an error may be mended by now
         )
-        wanted = {row.cell: wanted_repeats(row) for row in records.read(path, Measurement)}
+        options = replace(options, fresh=False)
+        rows = records.read(options.path("speed.csv"), Measurement)
+        wanted = {row.cell: wanted_repeats(row) for row in rows}
 
 
 def _installed(names: Sequence[str]) -> list[System]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nysplus_experiments.harness.records import Row
+
 #: Dataset, system, type of the rows, number of landmarks or random features.
 Cell = tuple[str, str, str, int | None]
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Measurement(Row, key="dataset system dtype n repeat"):
     """One fit of one system, and its predictions.
 
     ``status`` is "ok", "time limit" or "error", ``note`` the error or first warning. Accuracy is
@@ -42,8 +44,3 @@ class Measurement:
     def cell(self) -> Cell:
         """Everything that identifies the measurement but the repeat."""
         return self.dataset, self.system, self.dtype, self.n
-
-    @property
-    def key(self) -> tuple[str, str, str, int | None, int]:
-        """The cell and the repeat."""
-        return *self.cell, self.repeat

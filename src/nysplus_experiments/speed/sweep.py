@@ -23,7 +23,7 @@ from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.speed.reference import load_reference
 
 TOLERANCE = 1e-6
@@ -31,7 +31,7 @@ DOUBT = ", dense solution uncertain"
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Row, key="problem"):
     """One row of ``sweep.csv``: a fit, and how far its objective is above the dense one."""
 
     problem: int
@@ -44,11 +44,6 @@ class Sweep:
     solver: str
     gap: float
     status: str
-
-    @property
-    def key(self) -> tuple[int]:
-        """The seed of the problem, which is fitted by all solvers."""
-        return (self.problem,)
 
 
 def fit(problem: Any) -> Any:
@@ -152,10 +147,9 @@ def run(options: BenchOptions) -> None:
     options.expect("problems", "first")
     first = options.integer("first", 0)
     count = options.integer("problems", 3 if options.smoke else 200)
-    path = options.path("sweep.csv")
     tasks = [(seed,) for seed in range(first, first + count)]
-    measure_missing(path, Sweep, tasks, measure, fresh=options.fresh)
-    rows = records.frame(path, Sweep)
+    options.measure("sweep.csv", Sweep, tasks, measure)
+    rows = records.frame(options.path("sweep.csv"), Sweep)
     print(rows.groupby(["solver", "status"]).size().to_string())
     wrong = rows[rows.status.str.contains("wrong")]
     if len(wrong):
