@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -176,6 +177,4 @@ def run(options: BenchOptions) -> None:
     options.expect()
     max_rows = 500 if options.smoke else MAX_TRAIN_ROWS
     tasks = itertools.product(chosen_datasets(options, DATASETS), STORAGE)
-    options.measure(
-        "exports.csv", Export, tasks, lambda data, storage: measure(data, storage, max_rows)
-    )
+    options.measure("exports.csv", Export, tasks, partial(measure, max_rows=max_rows))

@@ -26,7 +26,6 @@ from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import Split, load
 from nysplus_experiments.harness.measurement import measure, run_in_child
 from nysplus_experiments.harness.records import Row
-from nysplus_experiments.speed.objective import training_objective
 from nysplus_experiments.speed.peers import RHO, Expansion
 
 SIZES = (1000, 2000, 4000, 10000)
@@ -76,7 +75,7 @@ def fit(split: Split, n: int, solver: str) -> dict[str, Any]:
     return {
         "seconds": measured.seconds,
         "peak_mb": measured.added_mb or 0.0,
-        "objective": training_objective(X, codes, expansion, split.gamma, RHO),
+        "objective": expansion.objective(X, codes, split.gamma),
         "iterations": sum(iterations),
         "chosen": _ways(task)[0].name,
     }

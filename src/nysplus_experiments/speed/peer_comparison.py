@@ -27,10 +27,15 @@ from nysplus_experiments.harness.measurement import (
     run_in_child,
 )
 from nysplus_experiments.speed.blas_floor import measure_floor
-from nysplus_experiments.speed.objective import training_objective
-from nysplus_experiments.speed.peers import FLOOR, RHO, SYSTEMS, System
-from nysplus_experiments.speed.rows import Cell, Measurement
-from nysplus_experiments.speed.schedule import DATASETS, REPEATS_BY_SECONDS, plan, wanted_repeats
+from nysplus_experiments.speed.peers import FLOOR, SYSTEMS, System
+from nysplus_experiments.speed.schedule import (
+    DATASETS,
+    REPEATS_BY_SECONDS,
+    Cell,
+    Measurement,
+    plan,
+    wanted_repeats,
+)
 
 # A full kernel machine on more rows would take longer than all other measurements together.
 MAX_TRAIN_ROWS = 100_000
@@ -111,9 +116,8 @@ def measure_system(
         "solver": getattr(model, "solver_", ""),
     }
     if objective and system.expansion is not None:
-        columns["objective"] = training_objective(
-            problem.X["float64"], problem.codes, system.expansion(model), problem.gamma, RHO
-        )
+        found = system.expansion(model)
+        columns["objective"] = found.objective(problem.X["float64"], problem.codes, problem.gamma)
     return columns
 
 

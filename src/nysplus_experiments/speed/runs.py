@@ -11,7 +11,7 @@ import pandas as pd
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.datasets import DATASETS
 from nysplus_experiments.speed.peers import FLOOR, SYSTEMS, TITLES
-from nysplus_experiments.speed.rows import Measurement
+from nysplus_experiments.speed.schedule import Measurement
 
 #: Dataset, system, type of the rows, size; the size is 0 for systems without one.
 Cell = tuple[str, str, str, int]

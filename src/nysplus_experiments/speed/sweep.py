@@ -24,7 +24,7 @@ from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.records import Row
-from nysplus_experiments.speed.reference import load_reference
+from nysplus_experiments.speed.exactness import load_reference
 
 TOLERANCE = 1e-6
 DOUBT = ", dense solution uncertain"
