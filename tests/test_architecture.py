@@ -101,3 +101,14 @@ def test_tests_of_the_public_names_use_no_others(path):
             used.add(node.value)  # a name to be patched
     private = {name for name in used if any(part.startswith("_") for part in name.split("."))}
     assert not private - {"nysplus.__version__"}
+
+
+def test_slow_tests_are_named_as_they_are_called():
+    folder = Path(__file__).parent
+    named = set((folder / "slow.txt").read_text(encoding="utf-8").split())
+    written = {
+        name
+        for path in folder.rglob("test_*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
+    }
+    assert named <= written

@@ -22,9 +22,11 @@ from sklearn.datasets import dump_svmlight_file
 from threadpoolctl import threadpool_limits
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
-from nysplus._rows import on_disk as _streams
-from nysplus._rows.on_disk import read
+from nysplus._rows.on_disk import ChunkRules, read, using_chunk_rules
+from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.readers import open_source
+from nysplus._runtime.checkpoint import Journal
+from nysplus._runtime.progress import Progress
 from nysplus.kernels import RBF
 from nysplus.landmarks import SELECTORS, NegativeMargin
 
@@ -35,9 +37,10 @@ SELECTIONS = sorted(name for name in SELECTORS if SELECTORS[name].targets != "op
 
 
 @pytest.fixture(autouse=True)
-def _small_chunks(monkeypatch):
+def _small_chunks():
     """Many chunks of few rows, so that sums over chunks are sums over several."""
-    monkeypatch.setattr(_streams, "MAX_CHUNK_ROWS", CHUNK)
+    with using_chunk_rules(ChunkRules(max_rows=CHUNK)):
+        yield
 
 
 ROWS = factories.table(N, D)
@@ -561,11 +564,10 @@ def large(tmp_path_factory):
 
 
 @pytest.mark.parametrize("selection", ["kmeans", "negative-margin"])
-def test_memory_follows_working_memory_not_the_rows(large, monkeypatch, selection):
-    monkeypatch.undo()  # chunks as they are
+def test_memory_follows_working_memory_not_the_rows(large, selection):
     rows, y = np.load(large / "X.npy", mmap_mode="r"), np.load(large / "y.npy")
     model = NystroemClassifier(20, gamma=0.01, selection=selection, random_state=0)
-    with sklearn.config_context(working_memory=4):
+    with sklearn.config_context(working_memory=4), using_chunk_rules(ChunkRules()):
         tracemalloc.start()
         model.fit(rows, y)
         peak = tracemalloc.get_traced_memory()[1]
@@ -620,20 +622,25 @@ def test_resident_memory_stays_bounded(large):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("store", ["memmap", "parquet", "blocks-of-61"])
-def test_blocks_are_cut_alike_in_all_chunks(monkeypatch, tmp_path, store, threads):
+def test_blocks_are_cut_alike_in_all_chunks(tmp_path, store, threads):
     """Also where work is shared among threads, which share the memory too."""
-    monkeypatch.setattr(_streams, "MAX_CHUNK_ROWS", 125)
     sizes = []
 
-    def block(coding, chunk, rows, original=_streams.Coding.block):
-        sizes.append(rows.stop - rows.start)
-        return original(coding, chunk, rows)
+    def part(block):
+        sizes.append(len(block))
+        return np.zeros(1)
 
-    monkeypatch.setattr(_streams.Coding, "block", block)
     rows = STORES[store](tmp_path, X, TARGETS["values"], None)
-    with threadpool_limits(threads, user_api="blas"), sklearn.config_context(working_memory=0.1):
-        _model("values", selection=X[:20]).fit(*rows)
+    with (
+        threadpool_limits(threads, user_api="blas"),
+        sklearn.config_context(working_memory=0.1),
+        using_chunk_rules(ChunkRules(max_rows=125)),
+    ):
+        found = open_rows(NystroemRegressor(), *rows, TargetSpec("values"))
+        blocks, _ = found.open(Progress(), Journal())
+        blocks.fold(part, lambda: np.zeros(1), 1000, "test")
     assert sum(sizes) == N
+    assert len(sizes) > 4
     assert all(sizes.count(size) % 4 == 0 for size in sizes)  # four chunks
 
 
@@ -730,11 +737,14 @@ def test_labels_that_will_not_do(tmp_path, store, y, message):
 
 @pytest.mark.parametrize("dtype", [object, str])
 @pytest.mark.parametrize("size", [CHUNK, 100, N // 2])
-def test_classes_of_two_kinds(monkeypatch, dtype, size):
-    monkeypatch.setattr(_streams, "MAX_CHUNK_ROWS", 100_000 if size == N // 2 else CHUNK)
+def test_classes_of_two_kinds(dtype, size):
+    rules = ChunkRules(max_rows=100_000 if size == N // 2 else CHUNK)
     blocks = _cut(X, TARGETS["binary"], None, size)
     blocks[-1] = blocks[-1][0], TARGETS["text"][-len(blocks[-1][1]) :].astype(dtype)
-    with pytest.raises(ValueError, match=r"number.*text|text.*number"):
+    with (
+        using_chunk_rules(rules),
+        pytest.raises(ValueError, match=r"number.*text|text.*number"),
+    ):
         _model().fit(blocks)
 
 
@@ -777,7 +787,7 @@ def test_rows_that_are_shuffled_between_passes():
         order = rng.permutation(N)
         yield from _cut(X[order], TARGETS["binary"][order], None, 100)
 
-    with pytest.raises(ValueError, match=r"block 0 is not what it was before.*turn shuffling off"):
+    with pytest.raises(ValueError, match=r"block 0 is not the same as before.*turn shuffling off"):
         _model().fit(blocks)
 
 

@@ -726,12 +726,12 @@ class TestLibsvm:
         expected, _ = load_svmlight_file(str(tmp_path / "plain"))
         assert expected.shape == X.shape
 
-    def test_many_portions(self, tmp_path, sparse, monkeypatch):
+    def test_many_portions(self, tmp_path, sparse):
         """Whether 0 occurs is a question to all of the file."""
-        monkeypatch.setattr("nysplus._rows.readers.libsvm.READ_BYTES", 100)
         X, y = sparse
-        dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=True)
-        _assert_rows(open_source(tmp_path / "rows.svm"), X.toarray(), y)
+        path = tmp_path / "rows.svm"
+        dump_svmlight_file(X, y, str(path), zero_based=True)
+        _assert_rows(LibsvmRows({path.name: path}, read_bytes=100), X.toarray(), y)
 
     def test_comments_and_blank_lines_are_no_rows(self, tmp_path):
         path = tmp_path / "rows.svm"
@@ -770,13 +770,12 @@ class TestLibsvm:
             ("1 99999999999999:1", "too large"),
         ],
     )
-    def test_bad_line(self, tmp_path, line, reason, monkeypatch):
-        monkeypatch.setattr("nysplus._rows.readers.libsvm.READ_BYTES", 64)
+    def test_bad_line(self, tmp_path, line, reason):
         path = tmp_path / "rows.svm"
         path.write_text("# head\n" + "1 1:1 2:3\n" * 50 + line + "\n" + "1 1:1\n" * 9)
         message = rf"Row 50 of rows.svm \(counted from 0\) cannot be read: .*{reason}.*{line}"
         with pytest.raises(ValueError, match=message):
-            open_source(path)
+            LibsvmRows({path.name: path}, read_bytes=64)
 
     def test_feature_with_too_large_a_number(self, tmp_path):
         path = tmp_path / "rows.svm"
@@ -1037,7 +1036,7 @@ def test_what_can_be_read_only_once(data):
             open_source(once)
     shared = open_source(Shared())
     with pytest.raises(
-        ValueError, match=r"block 1 is not what it was before\. Every pass must start"
+        ValueError, match=r"block 1 is not the same as before\. Every pass must start"
     ):
         _all(shared)
 
@@ -1049,7 +1048,7 @@ def test_shuffled_blocks(data, rng):
         order = rng.permutation(N)
         yield from zip(np.array_split(X[order], 3), np.array_split(y[order], 3), strict=True)
 
-    with pytest.raises(ValueError, match=r"block 0 is not what it was before.*turn shuffling off"):
+    with pytest.raises(ValueError, match=r"block 0 is not the same as before.*turn shuffling off"):
         _all(open_source(shuffled))
 
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from nysplus.export import to_c, to_json, to_onnx
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import n_threads
 from nysplus_experiments.harness.problems import chosen_datasets, load_problem
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 
 DATASETS = ("digits", "usps")
 STORAGE = ("float32", "int8")
@@ -59,18 +60,10 @@ int main(void)
 
 
 @dataclass(frozen=True)
-class Export:
-    """One row of ``exports.csv``: a model in a format.
+class Export(Row, key="dataset storage"):
+    """One row of ``exports.csv``: a model in a format; None where the format only stores.
 
-    Attributes
-    ----------
-    bytes : int
-        Bytes of the file; for Python of the stored numbers, for C of the tables.
-    batch_us, single_us : float or None
-        Microseconds per row of all rows at once, and of one row per call; None if the format only
-        stores.
-    change : float or None
-        Largest difference of a score from Python's.
+    ``bytes`` are those of the file, for Python of the stored numbers, for C of the tables.
     """
 
     dataset: str
@@ -85,11 +78,6 @@ class Export:
     change: float | None
     accuracy: float
     threads: int
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The model, which is measured in all formats."""
-        return self.dataset, self.storage
 
 
 class Measured(NamedTuple):
@@ -188,10 +176,5 @@ def run(options: BenchOptions) -> None:
     """Measure the models that are not in the file yet."""
     options.expect()
     max_rows = 500 if options.smoke else MAX_TRAIN_ROWS
-    measure_missing(
-        options.path("exports.csv"),
-        Export,
-        list(itertools.product(chosen_datasets(options, DATASETS), STORAGE)),
-        lambda dataset, storage: measure(dataset, storage, max_rows),
-        fresh=options.fresh,
-    )
+    tasks = itertools.product(chosen_datasets(options, DATASETS), STORAGE)
+    options.measure("exports.csv", Export, tasks, partial(measure, max_rows=max_rows))

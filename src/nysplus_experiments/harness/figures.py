@@ -28,19 +28,7 @@ DPI = 150
 def new(
     count: int, height: float = 4.3, width: float = 5.8, columns: int = 2, **layout: Any
 ) -> tuple[Figure, list[Any]]:
-    """Return an empty figure, tied to no window and no global state, and its axes.
-
-    Parameters
-    ----------
-    count : int
-        Number of panels.
-    height, width : float
-        Of one panel, in inches.
-    columns : int
-        Panels side by side, at most.
-    layout
-        Options of matplotlib's ``ConstrainedLayoutEngine``, such as ``w_pad``.
-    """
+    """Return an empty figure with panels of this size in inches, and its axes."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -90,10 +78,7 @@ def log_ticks(axis: Any) -> None:
 
 
 def accuracy_axis(ax: Any) -> None:
-    """Space accuracies by the logarithm of the error: 98 and 99 % are as far apart as 80 and 90.
-
-    The curves have errors in percent; ticks show accuracies.
-    """
+    """Space errors in percent by their logarithm, and label them as accuracies."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     ax.set_yscale("log")

@@ -21,14 +21,8 @@ def place_labels(
 ) -> None:
     """Write the name of each curve near one of its points, clear of curves and other names.
 
-    Parameters
-    ----------
-    ax : Axes
-        Scales and limits must be final.
-    labels : sequence of (text, color, points)
-        Points are (x, y) rows in data coordinates, drawn and joined in this order.
-    bars : sequence of ndarray
-        Ends of lines that names must not cover either, as (x, y) rows.
+    A label is a text, a colour and (x, y) points, joined in this order; ``bars`` are ends of
+    lines that names must not cover either. Scales and limits must be final.
     """
     low, high = ax.get_xlim()
     ax.set_xlim(low, high * (high / low) ** 0.12)  # room for names to the right

@@ -8,8 +8,7 @@ over trials; trials of the same number use the same split.
 - *undecided*: it includes zero (or a claimed bound), or there was one trial only.
 - *not testable here*: the dataset, the method or the size is not among the results.
 
-A claim about many sizes counts the sizes whose interval lies above or below zero. The exact rules
-are the classes of ``_verdicts``.
+A claim about many sizes counts the sizes whose interval lies above or below zero.
 """
 
 from __future__ import annotations
@@ -32,27 +31,10 @@ VERDICTS: tuple[Verdict, ...] = ("held", "not held", "undecided", "not testable 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper with its evidence.
+    """A claim of the paper with its evidence and verdict.
 
-    Attributes
-    ----------
-    where : str
-        Section, figure or appendix of the paper.
-    text : str
-        The claim in our words.
-    dataset, detail : str
-        The dataset, empty where the claim is about none in particular, and the size or the methods.
-    paper, measured : str
-        The paper's figures and ours.
-    estimate : Estimate or None
-        Mean, 95 % interval and number of trials behind the verdict, in ``unit``; None where the
-        claim is not testable.
-    unit : str
-    verdict : {"held", "not held", "undecided", "not testable here"}
-    reason : str
-        Why, in one sentence.
-    smaller : bool
-        Whether a claim that is not held has the claimed sign, only a smaller size.
+    ``dataset`` is empty where the claim is about none in particular, ``estimate`` None where it is
+    not testable. ``smaller``: a claim that is not held has the claimed sign, only a smaller size.
     """
 
     where: str

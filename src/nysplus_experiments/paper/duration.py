@@ -1,7 +1,6 @@
 """Estimate how long a row takes, roughly: enough for a time left and for a dry run.
 
-The constants were fitted to single rows on two cores of a server processor. A run corrects them
-by its own speed as it goes.
+The constants were fitted to two cores of a server processor; a run corrects them by its speed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The paper's figures 1 to 5, drawn from results without fitting anything.
+"""The paper's figures 1 to 5: means over trials with bands of 95 % intervals.
 
-Lines are means over trials, bands are 95 % intervals. A dataset without the curves of a figure has
-no panel in it, and a figure without panels is not drawn.
+A dataset without the curves of a figure has no panel, and a figure without panels is not drawn.
 """
 
 from __future__ import annotations
@@ -103,10 +102,7 @@ _FIGURES = {
 
 
 def draw_all(results: list[Result], out: Path, only: set[int] | None = None) -> list[Path]:
-    """Write the figures, or ``only`` some, as ``out/figure1.png`` to ``figure5.png``.
-
-    Returns the files; figures with nothing to show are skipped.
-    """
+    """Write the figures that have something to show, or ``only`` some; return the files."""
     unknown = sorted((only or set()) - set(_FIGURES))
     if unknown:
         raise ValueError(f"There is no figure {unknown[0]}. Choose from 1 to {max(_FIGURES)}.")
@@ -221,9 +217,8 @@ def _limits(
 ) -> tuple[float, float]:
     """Return limits that show the upper three quarters of the Nyström curves well.
 
-    A few very low points at tiny sizes leave the picture rather than squash the rest. Random
-    features, often far below, are made visible from their best point on if that takes no more than
-    half of the height.
+    A few very low points at tiny sizes leave the picture. Random features, often far below, are
+    visible from their best point on if that takes no more than half of the height.
     """
     fourier = [points[:, 1] for line, points in drawn if line.curve.method == "Fourier"]
     others = [points[:, 1] for line, points in drawn if line.curve.method != "Fourier"]

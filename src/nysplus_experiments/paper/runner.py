@@ -1,8 +1,6 @@
 """Run an experiment: plan the rows, fit them one by one, append each to ``results.csv``.
 
-A run can be killed at any moment. The next one cuts a torn last line off, skips the rows that
-are there and goes on; what it adds does not depend on what was there, because every row has a
-seed of its own.
+A killed run resumes; what it adds does not depend on what was there, because rows have seeds.
 """
 
 from __future__ import annotations
@@ -54,11 +52,8 @@ class Plan:
 def plan(experiment: Experiment) -> Plan:
     """Return the rows of an experiment that can be fitted here, in the order to fit them.
 
-    Trial 0 of everything comes first, then trial 1, and so on: however early a run ends, every
-    curve is there, only with a wider band. Within a trial all rows of a dataset stand together
-    (its data are loaded once), and within these the rows that share a first stage (it is fitted
-    once, and only the last one is kept in memory).
-
+    Trials are the outermost loop: however early a run ends, every curve is there. Rows of a
+    dataset, and among these rows that share a first stage, stand together, to be made once.
     Full machines draw nothing at random; where the split is fixed they run once, as trial 0.
     """
     present = {row.dataset.name for row in datasets.describe() if row.present}
@@ -128,21 +123,7 @@ def _order(task: Key) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Step:
-    """Progress of a run, reported before each row and after the last one.
-
-    Attributes
-    ----------
-    task : Key or None
-        The row that is fitted next; None at the end.
-    done, total : int
-        Rows finished, those of earlier runs included, and rows of the plan.
-    failed : int
-        Rows of this run that ended with an error.
-    fraction : float
-        Share of the work that is done, by estimated time.
-    seconds_left : float
-        Estimate, corrected by the speed of this run so far.
-    """
+    """Progress of a run, before each row and after the last one, when ``task`` is None."""
 
     task: Key | None
     done: int
@@ -157,21 +138,7 @@ def run(
     out: Path,
     progress: Callable[[Step], None] = lambda step: None,
 ) -> list[Result]:
-    """Fit what is missing and append it to ``out/results.csv``.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    out : Path
-        Folder, made where it does not exist. Rows with status "ok" that are in its
-        ``results.csv`` are kept; failed ones are tried once more.
-    progress : callable, optional
-
-    Returns
-    -------
-    list of Result
-        All rows of the file, those of other experiments included.
-    """
+    """Fit what ``out/results.csv`` lacks, failed rows again; return all rows of the file."""
     todo, path = plan(experiment), out / RESULTS_FILE
     records.begin(path, Result, environment=None)
     _write_notes(out, list(todo.notes), {})

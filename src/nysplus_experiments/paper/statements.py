@@ -25,11 +25,7 @@ _PLAIN = ("above_kb", "full", "reason", "threshold")
 
 @dataclass(frozen=True)
 class Statement:
-    """One claim on one dataset: ``measure`` turns results into evidence, ``rule`` judges it.
-
-    ``dataset`` is empty for claims that are about none in particular, ``detail`` names the size or
-    the methods compared, ``paper`` has the paper's figures.
-    """
+    """One claim on one dataset: ``measure`` turns results into evidence, ``rule`` judges it."""
 
     where: str
     text: str

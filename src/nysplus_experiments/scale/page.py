@@ -27,17 +27,15 @@ LOOKS = {
 
 def read_fits(folder: Path, data: str) -> list[OutOfCore]:
     """Return the last measurement of each fit: disturbed ones were measured again."""
-    rows = records.read(folder / "out_of_core.csv", OutOfCore)
-    return [row for row in records.last_of_each(rows, lambda row: row.key) if row.data == data]
+    rows = records.read_last(folder / "out_of_core.csv", OutOfCore)
+    return [row for row in rows if row.data == data]
 
 
 def parts(results: Path) -> dict[str, str]:
     """Return the tables of the page."""
     folder = results / "scale"
     fits = read_fits(folder, "synthetic")
-    clustered = records.last_of_each(
-        records.read(folder / "cluster.csv", ClusterFit), lambda row: row.key
-    )
+    clustered = records.read_last(folder / "cluster.csv", ClusterFit)
     known = constants(clustered, tables.PLAN_SELECTION)
     return {
         "machine": versions(folder, [*fits, *clustered]),

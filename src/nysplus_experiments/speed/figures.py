@@ -101,10 +101,7 @@ def growth_figure(path: Path) -> Any:
 
 
 def exponent(times: Mapping[int, Sequence[float]]) -> float:
-    """Return the slope of log time over log size at the three largest sizes.
-
-    By least squares over the medians.
-    """
+    """Return the slope of log median time over log size at the three largest sizes."""
     sizes = sorted(times)[-3:]
     x = np.log(sizes)
     y = np.log([median_range(times[size]).median for size in sizes])

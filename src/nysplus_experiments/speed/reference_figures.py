@@ -1,9 +1,7 @@
 """Compare accuracies with those of an independent implementation of the paper.
 
-The expected figures were measured with other code at the paper's γ and ρ = 1e-5. A figure is
-"within" when it differs by no more than twice the two standard deviations together plus rounding.
-Models of up to 20 landmarks vary widely from draw to draw, so they get at least 30 trials.
-``trials`` can be set.
+A figure is "within" when it differs by no more than twice the two standard deviations together
+plus rounding. Models of up to 20 landmarks vary widely, so they get at least 30 trials.
 """
 
 from __future__ import annotations
