@@ -21,17 +21,6 @@ _make_importable("reference")
 _make_importable("factories")
 
 
-# Names of tests that take more than two seconds of one core.
-SLOW = frozenset((Path(__file__).with_name("slow.txt")).read_text(encoding="utf-8").split())
-
-
-def pytest_collection_modifyitems(items):
-    """Mark the tests that `make test-fast` leaves out."""
-    for item in items:
-        if getattr(item, "originalname", None) in SLOW:
-            item.add_marker(pytest.mark.slow)
-
-
 @pytest.fixture(scope="session")
 def digits():
     """Scaled digits, 1797 × 64, ten classes."""

@@ -75,16 +75,13 @@ def test_only_public_names_of_scikit_learn():
 
 
 PAGE = Path(__file__).parents[1] / "docs" / "background" / "architecture.md"
-# Neither is a part of the library that others are built on.
-NOT_LISTED = {"__init__", "cli", "experiments"}
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no pages")
 def test_the_page_lists_the_rooms():
     listed = set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), flags=re.M))
     rooms = {path.relative_to(SOURCE).with_suffix("").parts[0] for path in MODULES}
-    assert rooms - NOT_LISTED <= listed
-    assert listed == set(LEVEL) - NOT_LISTED
+    assert listed == rooms - {"__init__"} == set(LEVEL) - {"__init__"}
 
 
 PUBLIC_TESTS = sorted((Path(__file__).parent / "api").glob("*.py"))
@@ -101,14 +98,3 @@ def test_tests_of_the_public_names_use_no_others(path):
             used.add(node.value)  # a name to be patched
     private = {name for name in used if any(part.startswith("_") for part in name.split("."))}
     assert not private - {"nysplus.__version__"}
-
-
-def test_slow_tests_are_named_as_they_are_called():
-    folder = Path(__file__).parent
-    named = set((folder / "slow.txt").read_text(encoding="utf-8").split())
-    written = {
-        name
-        for path in folder.rglob("test_*.py")
-        for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
-    }
-    assert named <= written
