@@ -69,7 +69,9 @@ def test_compressed_models_show_medians_and_the_range():
         "| Letter | large | 10 | 80 | 92.00 [90.00, 97.00] | 2.0 |"
     ]
     merged = compress.Compression("letter merging", 0, "merged", 10, 80, 90.0, 0.25, 1.0)
-    assert "| 90.00 | 0.250 | 1.0 |" in page.compress_table(records.frame([merged], compress.Compression))
+    assert "| 90.00 | 0.250 | 1.0 |" in page.compress_table(
+        records.frame([merged], compress.Compression)
+    )
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
