@@ -35,29 +35,6 @@ MAX_TRAIN_ROWS, MAX_TEST_ROWS = 5_000, 2_000
 SINGLE_ROWS = 200
 REPEATS = 5
 
-# Predicts all rows several times and prints seconds of each pass; writes the last scores.
-C_PROGRAM = """
-#define _POSIX_C_SOURCE 199309L
-#include <stdio.h>
-#include <time.h>
-#include "nysplus.h"
-static float rows[%(rows)d][NYSPLUS_FEATURES], scores[%(rows)d][NYSPLUS_SCORES];
-int main(void)
-{
-    if (fread(rows, sizeof rows, 1, stdin) != 1) return 1;
-    for (int repeat = 0; repeat < %(repeats)d; repeat++) {
-        struct timespec start, stop;
-        clock_gettime(CLOCK_MONOTONIC, &start);
-        for (int i = 0; i < %(rows)d; i++) nysplus_scores(rows[i], scores[i]);
-        clock_gettime(CLOCK_MONOTONIC, &stop);
-        const double seconds = (double)(stop.tv_sec - start.tv_sec);
-        fprintf(stderr, "%%.9f\\n", seconds + 1e-9 * (double)(stop.tv_nsec - start.tv_nsec));
-    }
-    fwrite(scores, sizeof scores, 1, stdout);
-    return 0;
-}
-"""
-
 
 @dataclass(frozen=True)
 class Export(Row, key="dataset storage"):
@@ -134,8 +111,9 @@ def _c(model: NystroemClassifier, X: np.ndarray) -> Measured:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         to_c(model, folder / "nysplus.h")
-        (folder / "main.c").write_text(C_PROGRAM % {"rows": len(X), "repeats": REPEATS})
-        command = ["gcc", "-std=c99", "-O2", "main.c", "-lm", "-o", "main"]
+        sizes = (f"-DROWS={len(X)}", f"-DREPEATS={REPEATS}")
+        program = str(Path(__file__).with_name("predict_rows.c"))
+        command = ["gcc", "-std=c99", "-O2", "-I.", *sizes, program, "-lm", "-o", "main"]
         subprocess.run(command, cwd=folder, check=True)
         done = subprocess.run([folder / "main"], input=X.tobytes(), capture_output=True, check=True)
     each = 1e6 * statistics.median(map(float, done.stderr.split())) / len(X)

@@ -6,7 +6,7 @@ A dataset without the curves of a figure has no panel, and a figure without pane
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,23 +148,8 @@ def draw(number: int, results: Sequence[Result]) -> Any | None:
         if i % columns == 0:
             ax.set_ylabel("test accuracy (%)", fontsize=11)
     order = dict.fromkeys(line.label for own in chosen.values() for line in own)
-    _legend(figure, {label: handles[label] for label in order if label in handles})
+    style.legend(figure, {label: handles[label] for label in order if label in handles})
     return figure
-
-
-def _legend(figure: Any, handles: Mapping[str, Any]) -> None:
-    """Write one legend for all panels, below them, in rows of about equal length."""
-    entry = 0.75 + 0.085 * max(map(len, handles))  # inches: the line, its gaps, the letters
-    rows = math.ceil(len(handles) / max(2, int(figure.get_figwidth() / entry)))
-    figure.legend(
-        handles.values(),
-        handles.keys(),
-        loc="outside lower center",
-        ncols=math.ceil(len(handles) / rows),
-        fontsize=11,
-        frameon=False,
-        handlelength=2.8,
-    )
 
 
 def _panel(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from nysplus_experiments.harness.statistics import Estimate
 
@@ -29,13 +29,6 @@ class Judgement:
     verdict: Verdict
     reason: str
     smaller: bool = False
-
-
-class Rule(Protocol):
-    """Turns evidence into a judgement."""
-
-    def judge(self, evidence: Evidence) -> Judgement:
-        """Return the judgement; the evidence has two trials or more."""
 
 
 def judge(rule: Rule, evidence: Evidence) -> Judgement:
@@ -145,3 +138,6 @@ class Between:
         return Judgement(
             "undecided", f"The interval includes {self.low if total.low < low else self.high:g}."
         )
+
+
+Rule = Better | NoGain | Over | Between
