@@ -9,17 +9,16 @@ import pytest
 from sklearn.datasets import load_digits, make_moons
 
 
-def _load_reference():
-    """Make tests/reference.py importable as `reference` from every test file."""
-    spec = importlib.util.spec_from_file_location(
-        "reference", Path(__file__).with_name("reference.py")
-    )
+def _make_importable(name):
+    """Make a file beside this one importable by its name from every test file."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     module = importlib.util.module_from_spec(spec)
-    sys.modules["reference"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
 
 
-_load_reference()
+_make_importable("reference")
+_make_importable("factories")
 
 
 @pytest.fixture(scope="session")

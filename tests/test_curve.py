@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,8 +20,6 @@ from nysplus.curve import LandmarkCurve, _r2, held_out, landmark_curve
 from nysplus.kernels import RBF
 from nysplus.plots import LandmarkCurveDisplay
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "how_many_landmarks.md"
 SIZES = (3, 20, 40, 80)
 RNG = np.random.RandomState(0)
 X = RNG.standard_normal((600, 4))
@@ -402,13 +398,3 @@ def test_display_without_matplotlib_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "nysplus\[plot\]"'):
         LandmarkCurveDisplay(CURVE).plot()
-
-
-@pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no pages")
-def test_the_page_says_what_was_measured(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    benchmark = importlib.import_module("curve")
-    rows = benchmark.csv_rows.read(benchmark.RESULTS / "curve.csv", benchmark.Row)
-    table = benchmark.both_tables(rows)
-    assert len(table.splitlines()) > 2
-    assert table in PAGE.read_text(encoding="utf-8")

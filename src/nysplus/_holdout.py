@@ -16,14 +16,32 @@ from nysplus._typing import Float
 Positions = npt.NDArray[np.intp]
 Candidate = TypeVar("Candidate")
 
-# Differences between these numbers of standard errors may be chance: more rows could reverse them.
-UNCERTAIN = (-1.0, 2.0)
+# Two accuracies that differ by less than this share of a standard error count as equal.
+NOISE_SHARE = 0.25
+
+
+# ---- rows to hold out ----------------------------------------------------------------------------
 
 
 def split(
     blocks: RowBlocks, n_held_out: int, n_others: int, rng: np.random.RandomState
 ) -> tuple[Block, Blocks]:
-    """Draw rows to hold out and other rows to fit to: a third and two thirds where rows are few."""
+    """Draw rows to hold out, and other rows to fit to.
+
+    At most a third of the drawn rows is held out. A single row is used for both.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    n_held_out, n_others : int
+        Numbers of rows, if `blocks` has enough.
+    rng : RandomState
+
+    Returns
+    -------
+    held_out : Block
+    others : Blocks
+    """
     drawn = blocks.gather(blocks.sample(n_held_out + n_others, rng))
     n_held_out = min(n_held_out, -(-len(drawn) // 3))
     held_out, others = split_positions(len(drawn), n_held_out, rng)
@@ -35,9 +53,23 @@ def split(
 def split_positions(
     n_rows: int, n_held_out: int, rng: np.random.RandomState
 ) -> tuple[Positions, Positions]:
-    """Return the positions of `n_held_out` rows drawn at random, and those of all others."""
+    """Return the positions of `n_held_out` rows drawn at random, and the other positions."""
     order = rng.permutation(n_rows)
     return order[:n_held_out], order[n_held_out:]
+
+
+def draw_rows(blocks: RowBlocks, n_rows: int, rng: np.random.RandomState) -> Blocks:
+    """Return rows drawn at random, in their order and in memory."""
+    return blocks.some(np.sort(blocks.sample(n_rows, rng)))
+
+
+def mask_out(blocks: Blocks, n_rows: int, rng: np.random.RandomState) -> tuple[Blocks, Blocks]:
+    """Draw rows to hold out; return them, and all rows with a weight of zero for the drawn ones.
+
+    For fits whose rows keep their places, such as fits that look up stored kernel values.
+    """
+    rows = np.sort(blocks.sample(n_rows, rng))
+    return blocks.some(rows), blocks.without(rows)
 
 
 def stratified_folds(targets: Targets, n_folds: int, rng: np.random.RandomState) -> list[Positions]:
@@ -51,6 +83,9 @@ def stratified_folds(targets: Targets, n_folds: int, rng: np.random.RandomState)
     return [np.sort(order[i::n_folds]) for i in range(n_folds)]
 
 
+# ---- scores --------------------------------------------------------------------------------------
+
+
 def row_scores(model: Callable[[Any], Float], rows: Block) -> Float:
     """Return the score of each row: 1 or 0 for classes, minus the squared error for values."""
     assert rows.targets is not None
@@ -62,6 +97,9 @@ def mean_score(model: Callable[[Any], Float], rows: Block) -> float:
     return float(rows.weight @ row_scores(model, rows) / rows.weight.sum())
 
 
+# ---- choices -------------------------------------------------------------------------------------
+
+
 def best_of(candidates: Iterable[Candidate], score: Callable[[Candidate], Any]) -> Candidate:
     """Return the candidate of the highest score; of equal ones the first.
 
@@ -70,20 +108,39 @@ def best_of(candidates: Iterable[Candidate], score: Callable[[Candidate], Any]) 
     return max(candidates, key=score)
 
 
+def largest_within_noise(alphas: tuple[float, ...], accuracies: Float, count: float) -> float:
+    """Return the largest α whose accuracy is within a quarter standard error of the best.
+
+    More regularisation is the safer of two equals: landmarks that were chosen with the labels
+    make leave-one-out slightly optimistic.
+
+    Parameters
+    ----------
+    alphas : tuple of float
+    accuracies : ndarray of shape (n_alphas,)
+    count : float
+        Number of held-out rows.
+    """
+    best = min(1.0, float(accuracies.max()))  # sums of weights may round to just above
+    slack = NOISE_SHARE * np.sqrt(best * (1.0 - best) / count)
+    return max(a for a, got in zip(alphas, accuracies, strict=True) if got >= best - slack)
+
+
 @dataclass(frozen=True)
 class PairedComparison:
-    """Two models compared on the same held-out rows.
+    """Two models compared row by row on the same held-out rows.
 
     Attributes
     ----------
     before, after : float
-        Mean merit of the rows: accuracy, or the squared error with a minus.
+        Mean score of the first and of the second model: accuracy, or minus the mean squared
+        error.
     errors : float
-        The difference of these two, in its standard errors.
+        Difference of the two means, in standard errors of the paired difference.
     needed : float
-        How many of them make the learned model the better one.
+        Number of standard errors from which on the second model counts as better.
     n_rows : int
-        How many rows were held out.
+        Number of held-out rows.
     """
 
     before: float
@@ -94,7 +151,15 @@ class PairedComparison:
 
     @classmethod
     def of(cls, before: Float, after: Float, weight: Float, needed: float) -> PairedComparison:
-        """Compare the row_scores of rows with two models."""
+        """Compare the scores that two models give to the same rows.
+
+        Parameters
+        ----------
+        before, after : ndarray of shape (rows,)
+            Scores of the rows with the first and with the second model (see :func:`row_scores`).
+        weight : ndarray of shape (rows,)
+        needed : float
+        """
         mass, differences = float(weight.sum()), weight * (after - before)
         error = float(np.sqrt((differences**2).sum()))
         return cls(
@@ -107,19 +172,17 @@ class PairedComparison:
 
     @property
     def better(self) -> bool:
-        """Whether the learned model is better by more than chance would make it."""
+        """Whether the second model is better by at least `needed` standard errors."""
         return self.errors >= self.needed
 
-    @property
-    def uncertain(self) -> bool:
-        """Whether more rows might say something else."""
-        return UNCERTAIN[0] <= self.errors < UNCERTAIN[1]
+    def within(self, low: float, high: float) -> bool:
+        """Return whether the difference is between two numbers of standard errors."""
+        return low <= self.errors < high
 
     def __str__(self) -> str:
-        kept = "the learned model is kept" if self.better else "the model stays as it was"
         if min(self.before, self.after) >= 0:
-            said = f"{100 * self.before:.2f} % before, {100 * self.after:.2f} % after"
+            scores = f"{100 * self.before:.2f} % before, {100 * self.after:.2f} % after"
         else:
             before, after = np.sqrt(-self.before), np.sqrt(-self.after)
-            said = f"error {before:.4g} before, {after:.4g} after"
-        return f"refine: {said} on {self.n_rows:,} held-out rows; {kept}"
+            scores = f"error {before:.4g} before, {after:.4g} after"
+        return f"{scores} on {self.n_rows:,} held-out rows"

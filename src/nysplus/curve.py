@@ -14,6 +14,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from nysplus._fit.pipeline import ModelSize, choose_landmarks, fit_ridge, resolve_kernel
 from nysplus._fit.plan import Plan
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.nested import NestedFit, NestedSums
@@ -181,7 +182,7 @@ def landmark_curve(
             f"landmark_curve needs rows in memory, got {type(X).__name__}. Pass a sample of them "
             "as an array."
         )
-    intake = open_rows(model, X, y, sample_weight, model._wanted())
+    intake = open_rows(model, X, y, sample_weight, model._target_spec())
     rows, _ = intake.open(Progress(), Journal())
     assert isinstance(rows, Blocks)
     n_held = _n_held(test_size, rows.n_candidates)
@@ -340,10 +341,11 @@ def _nested_fits(
 
     Ridges of several sizes are chosen on `n_trials` rows at most.
     """
-    chosen = plan.choose(blocks, rng)
-    problem, points = chosen.problem, chosen.landmarks.points
+    resolved = resolve_kernel(plan, blocks, rng)
+    landmarks = choose_landmarks(resolved, ModelSize(plan.n_landmarks), rng)
+    problem, points = resolved.problem, landmarks.points
     if sizes == [points.shape[0]]:
-        alone = chosen.fit(rng)
+        alone = fit_ridge(resolved, landmarks, rng)
         return [NestedFit(alone.alpha, alone.expansion)]
     feature_map = plan.approximation.build(problem.kernel, points, rng)
     trials = problem.blocks.some(np.sort(problem.blocks.sample(n_trials, rng)))
@@ -356,7 +358,7 @@ def _nested_fits(
     fits = [nested.leading(size).fit() for size in smaller]
     if len(smaller) < len(sizes):
         fits.append(largest.reordered(order))
-    return [fit.behind(chosen.projection) for fit in fits]
+    return [fit.behind(resolved.projection) for fit in fits]
 
 
 # -- scores ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The fitted function and the one pipeline that fits it: map, fold, solve, collapse."""
+"""The fitted function ``h(x) = k(xP, Z) A + b``, and its numbers packed in few bits."""
 
 from __future__ import annotations
 
@@ -18,23 +18,34 @@ from nysplus._typing import Float
 from nysplus.kernels import Kernel
 from nysplus.kernels.base import CACHED_VALUES
 
-# Names of the types that numbers may be stored in, the largest first.
+# Storage types, the largest first.
 STORED_TYPES = ("float64", "float32", "float16", "int8")
-# Symmetric about zero, which stays exact: −128 is not used.
+# The range is symmetric, so that zero is stored exactly: −128 is not used.
 LARGEST_INT8 = 127
 # Fewer rows than this make products slow, whatever stays in cache.
 MIN_BLOCK_ROWS = 128
 
 
+def stored_bytes(*arrays: Any) -> int:
+    """Return the bytes of arrays; CSR matrices count their three arrays, None counts nothing."""
+    parts: list[npt.NDArray[Any]] = []
+    for array in arrays:
+        if sp.issparse(array):
+            parts += [array.data, array.indices, array.indptr]
+        elif array is not None:
+            parts.append(array)
+    return sum(int(part.nbytes) for part in parts)
+
+
 @dataclass(frozen=True)
 class PackedArray:
-    """An array as it is stored.
+    """An array in its storage type.
 
     Attributes
     ----------
     values : ndarray of float64, float32, float16 or int8
     scale : ndarray of float32, of the shape of a row, or None
-        What a one is in each column of int8 values; None for the other types.
+        The factor of each column of int8 values; None for the other types.
     """
 
     values: npt.NDArray[Any]
@@ -42,11 +53,11 @@ class PackedArray:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the values and their scales."""
-        return int(self.values.nbytes + (0 if self.scale is None else self.scale.nbytes))
+        """Bytes of the values and the scales."""
+        return stored_bytes(self.values, self.scale)
 
     def unpacked(self) -> Float:
-        """Return the numbers to compute with: float64 as they are, all others in float32."""
+        """Return the numbers to compute with: float64 unchanged, every other type in float32."""
         if self.values.dtype == np.float64:
             return self.values
         numbers: Float = self.values.astype(np.float32)
@@ -73,10 +84,8 @@ class PackedExpansion:
     @property
     def n_bytes(self) -> int:
         """Bytes of all numbers and scales."""
-        parts = [self.landmarks, self.dual_coef, self.intercept]
-        if self.projection is not None:
-            parts.append(self.projection)
-        return sum(part.n_bytes for part in parts)
+        parts = (self.landmarks, self.dual_coef, self.intercept, self.projection)
+        return sum(part.n_bytes for part in parts if part is not None)
 
 
 def int8_scale(array: Float) -> npt.NDArray[np.float32]:
@@ -85,14 +94,14 @@ def int8_scale(array: Float) -> npt.NDArray[np.float32]:
 
 
 def rounded(array: Float, scale: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
-    """Return the nearest multiples of the scales, halves to even, at most 127 of them."""
+    """Return ``array / scale`` rounded half to even, and clipped to −127 … 127."""
     steps = np.zeros(array.shape)
     np.divide(array, scale, out=steps, where=scale > 0)
     return np.rint(steps).clip(-LARGEST_INT8, LARGEST_INT8).astype(np.int8)
 
 
-def pack(array: npt.NDArray[Any], dtype: str) -> PackedArray:
-    """Return an array stored in the type `dtype`. O(size).
+def pack_array(array: npt.NDArray[Any], dtype: str) -> PackedArray:
+    """Return an array in the storage type `dtype`. O(size).
 
     Parameters
     ----------
@@ -100,7 +109,7 @@ def pack(array: npt.NDArray[Any], dtype: str) -> PackedArray:
         Finite numbers.
     dtype : {"float64", "float32", "float16", "int8"}
         For int8 every column has its own scale, ``max|v| / 127``, and an error of at most half
-        of it.
+        the scale.
     """
     if dtype not in STORED_TYPES:
         raise ValueError(f"dtype={dtype!r} is not known. Allowed are {list(STORED_TYPES)}.")
@@ -117,13 +126,6 @@ def pack(array: npt.NDArray[Any], dtype: str) -> PackedArray:
     )
 
 
-def stored_bytes(array: Any) -> int:
-    """Return the bytes of an array, or of the three arrays of a CSR matrix."""
-    if sp.issparse(array):
-        return int(array.data.nbytes + array.indices.nbytes + array.indptr.nbytes)
-    return int(array.nbytes)
-
-
 @dataclass(frozen=True)
 class KernelExpansion:
     """``h(x) = k(xP, Z) A + b``, the standard form of every fitted model (eq. 6).
@@ -135,14 +137,14 @@ class KernelExpansion:
     landmarks : ndarray or CSR matrix of shape (n, r)
         Z, in the coordinates of xP.
     dual_coef : ndarray of shape (n, L)
-        A. Its type is the one that the kernel is evaluated in.
+        A. The kernel is evaluated in its floating type.
     intercept : ndarray of shape (L,)
         b.
     projection : ndarray of shape (d, r), or (d,) for a diagonal one, optional
-        P; by default the rows are taken as they are.
+        P; by default rows are not mapped.
     packed : PackedExpansion, optional
-        The same numbers as they are stored, where that takes fewer bytes: Z, A, b and P are then
-        what it unpacks to (see :meth:`unpacked`).
+        The same numbers in their storage types: Z, A, b and P are then the unpacked numbers (see
+        :meth:`unpacked`).
     """
 
     kernel: Kernel
@@ -153,25 +155,22 @@ class KernelExpansion:
     packed: PackedExpansion | None = None
 
     @classmethod
-    def unpacked(cls, kernel: Kernel, storage: PackedExpansion) -> KernelExpansion:
-        """Return the function whose numbers are stored this way."""
-        P = None if storage.projection is None else storage.projection.unpacked()
-        Z, A, b = storage.landmarks, storage.dual_coef, storage.intercept
-        return cls(kernel, Z.unpacked(), A.unpacked(), b.unpacked(), P, storage)
+    def unpacked(cls, kernel: Kernel, packed: PackedExpansion) -> KernelExpansion:
+        """Return the function of stored numbers."""
+        P = None if packed.projection is None else packed.projection.unpacked()
+        Z, A, b = packed.landmarks, packed.dual_coef, packed.intercept
+        return cls(kernel, Z.unpacked(), A.unpacked(), b.unpacked(), P, packed)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the numbers Z, A, b and P as they are stored."""
+        """Bytes of the numbers Z, A, b and P in their storage types."""
         if self.packed is not None:
             return self.packed.n_bytes
-        arrays = [self.landmarks, self.dual_coef, self.intercept]
-        if self.projection is not None:
-            arrays.append(self.projection)
-        return sum(stored_bytes(array) for array in arrays)
+        return stored_bytes(self.landmarks, self.dual_coef, self.intercept, self.projection)
 
     @cached_property
     def _columns(self) -> Callable[[Any], Float]:
-        """``X ↦ k(XP, Z)``, with what depends on the landmarks alone computed once."""
+        """``X ↦ k(XP, Z)``, with every term of the landmarks alone computed once."""
         dtype = self.dual_coef.dtype
         bound = self.kernel.bind(self.landmarks.astype(dtype, copy=False))
         if self.projection is None:
@@ -182,16 +181,15 @@ class KernelExpansion:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_columns"}
 
-    def __call__(self, X: Any) -> Float:
-        """Return the scores of shape (rows, L). O(n (r + L)) a row, in blocks of rows."""
+    def __call__(self, X: Any, block_rows: int | None = None) -> Float:
+        """Return the scores of shape (rows, L). O(n (r + L)) a row, in blocks of `block_rows`."""
         n, r = self.landmarks.shape
         dtype = self.dual_coef.dtype
         width = n + 2 * r
         if self.projection is not None:
             width += X.shape[1]
-        # K of one block stays in a core's cache between the product that makes it and the
-        # product that uses it
-        most = max(MIN_BLOCK_ROWS, CACHED_VALUES // n)
+        # by default the kernel matrix of a block stays in a core's cache until it meets A
+        most = block_rows or max(MIN_BLOCK_ROWS, CACHED_VALUES // n)
         slices = row_slices(X.shape[0], width * dtype.itemsize, most)
         if len(slices) == 1:
             return self._block(X)

@@ -7,11 +7,12 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from factories import alter
 from sklearn.model_selection import train_test_split
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._bytes.quantise import stored
-from nysplus.expansion import STORED_TYPES, KernelExpansion, PackedExpansion, pack
+from nysplus._bytes.quantise import pack_expansion
+from nysplus.expansion import STORED_TYPES, KernelExpansion, PackedExpansion, pack_array
 from nysplus.kernels import RBF
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "int8": 1}
@@ -20,7 +21,7 @@ BYTES = {"float64": 8, "float32": 4, "float16": 2, "int8": 1}
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 def test_floats_are_rounded_to_the_nearest(rng, dtype):
     array = rng.standard_normal((7, 3))
-    packed = pack(array, dtype)
+    packed = pack_array(array, dtype)
     assert packed.values.dtype == dtype
     assert packed.scale is None
     assert packed.n_bytes == 21 * BYTES[dtype]
@@ -31,7 +32,7 @@ def test_floats_are_rounded_to_the_nearest(rng, dtype):
 
 def test_int8_has_a_scale_for_each_column_and_half_of_it_as_error(rng):
     array = rng.standard_normal((50, 4)) * [1e-6, 1.0, 100.0, 1e6]
-    packed = pack(array, "int8")
+    packed = pack_array(array, "int8")
     assert packed.values.dtype == np.int8
     assert packed.scale.dtype == np.float32
     np.testing.assert_allclose(packed.scale, np.abs(array).max(axis=0) / 127, rtol=1e-6)
@@ -43,12 +44,12 @@ def test_int8_has_a_scale_for_each_column_and_half_of_it_as_error(rng):
 
 def test_int8_rounds_halves_to_even():
     array = np.array([[127.0], [0.5], [1.5], [2.5], [-0.5], [-1.5]])
-    assert pack(array, "int8").values.ravel().tolist() == [127, 0, 2, 2, 0, -2]
+    assert pack_array(array, "int8").values.ravel().tolist() == [127, 0, 2, 2, 0, -2]
 
 
 def test_int8_keeps_columns_of_zeros_and_multiples_of_the_scale_exactly():
     array = np.array([[0.0, 63.5], [0.0, -12.5], [0.0, 0.0]])
-    np.testing.assert_array_equal(pack(array, "int8").unpacked(), array)
+    np.testing.assert_array_equal(pack_array(array, "int8").unpacked(), array)
 
 
 @pytest.mark.parametrize(
@@ -56,12 +57,12 @@ def test_int8_keeps_columns_of_zeros_and_multiples_of_the_scale_exactly():
 )
 def test_numbers_that_do_not_fit_are_refused(dtype, largest):
     with pytest.raises(ValueError, match=rf"do not fit in {dtype}. Scale the features"):
-        pack(np.array([[1.0], [largest]]), dtype)
+        pack_array(np.array([[1.0], [largest]]), dtype)
 
 
 def test_unknown_types_are_refused():
     with pytest.raises(ValueError, match="'int4' is not known"):
-        pack(np.ones((2, 2)), "int4")
+        pack_array(np.ones((2, 2)), "int4")
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def fitted(split):
 @pytest.mark.parametrize("dtype", STORED_TYPES)
 def test_storage_is_what_an_expansion_computes_with(split, fitted, dtype):
     X, X_test, _, _ = split
-    small = stored(fitted, dtype, X)
+    small = pack_expansion(fitted, dtype, X)
     storage = small.packed
     assert isinstance(storage, PackedExpansion)
     for name in ("landmarks", "dual_coef", "intercept"):
@@ -95,27 +96,27 @@ def test_storage_is_what_an_expansion_computes_with(split, fitted, dtype):
 
 def test_float64_changes_nothing(split, fitted):
     X, X_test, _, _ = split
-    np.testing.assert_array_equal(stored(fitted, "float64", X)(X_test), fitted(X_test))
+    np.testing.assert_array_equal(pack_expansion(fitted, "float64", X)(X_test), fitted(X_test))
 
 
 @pytest.mark.parametrize(("dtype", "most"), [("float32", 1e-5), ("float16", 1e-3), ("int8", 0.02)])
 def test_scores_hardly_change(split, fitted, dtype, most):
     X, X_test, _, _ = split
     F = fitted(X_test)
-    change = np.sqrt(((stored(fitted, dtype, X)(X_test) - F) ** 2).mean())
+    change = np.sqrt(((pack_expansion(fitted, dtype, X)(X_test) - F) ** 2).mean())
     assert change < most * F.std()
 
 
 def test_solving_again_beats_rounding_alone(split, fitted):
     X, X_test, _, _ = split
     rounded = PackedExpansion(
-        pack(fitted.landmarks, "int8"),
-        pack(fitted.dual_coef, "int8"),
-        pack(fitted.intercept, "float32"),
+        pack_array(fitted.landmarks, "int8"),
+        pack_array(fitted.dual_coef, "int8"),
+        pack_array(fitted.intercept, "float32"),
     )
     F = fitted(X_test)
     plain = np.sqrt(((KernelExpansion.unpacked(fitted.kernel, rounded)(X_test) - F) ** 2).mean())
-    solved = np.sqrt(((stored(fitted, "int8", X)(X_test) - F) ** 2).mean())
+    solved = np.sqrt(((pack_expansion(fitted, "int8", X)(X_test) - F) ** 2).mean())
     assert solved < plain / 3
 
 
@@ -124,7 +125,7 @@ def test_int8_accuracy_is_within_half_a_point(split, n):
     X, X_test, y, y_test = split
     model = NystroemClassifier(n, random_state=0).fit(X, y)
     exact = model.score(X_test, y_test)
-    model.expansion_ = stored(model.expansion_, "int8", X)
+    alter(model, expansion=pack_expansion(model.expansion_, "int8", X))
     assert model.model_bytes_ < 1.1 * n * (64 + 10) + 4 * (64 + 10 + 10)
     assert model.score(X_test, y_test) >= exact - 0.005
 
@@ -137,7 +138,7 @@ def test_large_coefficients_that_cancel_are_solved_again(split):
     exact = model.score(X_test, y_test)
     full = model.expansion_
     for dtype, loss in (("float32", 0.005), ("float16", 0.005), ("int8", 0.03)):
-        model.expansion_ = stored(full, dtype, X)
+        alter(model, expansion=pack_expansion(full, dtype, X))
         assert model.score(X_test, y_test) >= exact - loss
 
 
@@ -149,7 +150,8 @@ def test_projections_are_stored(split, metric, dtype):
     exact = model.score(X_test, y_test)
     P = model.expansion_.projection
     assert P is not None
-    model.expansion_ = small = stored(model.expansion_, dtype, X[:600])
+    small = pack_expansion(model.expansion_, dtype, X[:600])
+    alter(model, expansion=small)
     # the units of features have no common scale
     wide = dtype == "int8" and metric == "diagonal"
     assert small.packed.projection.values.dtype == ("float32" if wide else dtype)
@@ -164,7 +166,7 @@ def test_units_of_features_survive(rng, dtype):
     P = np.array([1e3, 1.0, 0.01])
     Z = X[:20] * P
     full = KernelExpansion(RBF(0.3), Z, rng.standard_normal((20, 2)), np.zeros(2), P)
-    small = stored(full, dtype, X)
+    small = pack_expansion(full, dtype, X)
     assert np.abs(small(X) - full(X)).max() < 0.05 * full(X).std()
 
 
@@ -173,7 +175,7 @@ def test_regression_with_few_rows_and_several_outputs(rng):
     Y = np.stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1)
     model = NystroemRegressor(25, random_state=0).fit(X[:30], Y[:30])
     exact = model.predict(X)
-    model.expansion_ = stored(model.expansion_, "int8", X[:30])
+    alter(model, expansion=pack_expansion(model.expansion_, "int8", X[:30]))
     assert np.sqrt(((model.predict(X) - exact) ** 2).mean()) < 0.05 * exact.std()
 
 
@@ -181,12 +183,15 @@ def test_constant_functions_stay_constant(rng):
     X = rng.standard_normal((50, 2))
     full = KernelExpansion(RBF(1.0), X[:5], np.zeros((5, 1)), np.array([0.25]))
     for dtype in STORED_TYPES:
-        np.testing.assert_array_equal(stored(full, dtype, X)(X), 0.25)
+        np.testing.assert_array_equal(pack_expansion(full, dtype, X)(X), 0.25)
 
 
 def test_sparse_rows_beside_dense_landmarks(split, fitted):
     X = split[0]
-    dense, sparse = stored(fitted, "int8", X), stored(fitted, "int8", sp.csr_matrix(X))
+    dense, sparse = (
+        pack_expansion(fitted, "int8", X),
+        pack_expansion(fitted, "int8", sp.csr_matrix(X)),
+    )
     np.testing.assert_allclose(sparse(X[:50]), dense(X[:50]), atol=1e-2)
 
 
@@ -194,7 +199,7 @@ def test_csr_landmarks_stay_three_arrays(split):
     X, _, y, _ = split
     model = NystroemClassifier(50, random_state=0).fit(sp.csr_matrix(X), y)
     full = model.expansion_
-    small = stored(full, "float32", sp.csr_matrix(X))
+    small = pack_expansion(full, "float32", sp.csr_matrix(X))
     assert small.packed is None
     assert sp.issparse(small.landmarks)
     Z = small.landmarks
@@ -202,7 +207,7 @@ def test_csr_landmarks_stay_three_arrays(split):
     assert small.n_bytes == sum(array.nbytes for array in arrays) < full.n_bytes
     assert np.abs(small(X[:50]) - full(X[:50])).max() < 1e-3
     with pytest.raises(ValueError, match="float64 or float32, not in 'int8'"):
-        stored(full, "int8", X)
+        pack_expansion(full, "int8", X)
 
 
 def test_a_map_is_rounded_so_that_rows_stay(rng):
@@ -215,9 +220,9 @@ def test_a_map_is_rounded_so_that_rows_stay(rng):
     model = KernelExpansion(
         RBF(1.0), rng.standard_normal((20, r)), rng.standard_normal((20, 2)), np.zeros(2), P
     )
-    found = stored(model, "int8", X).projection
-    plain = pack(P, "int8").unpacked()
+    found = pack_expansion(model, "int8", X).projection
+    plain = pack_array(P, "int8").unpacked()
     changes = [np.sqrt((((found_map - P).T @ X.T) ** 2).mean()) for found_map in (found, plain)]
     assert changes[0] < 0.5 * changes[1]
-    sparse = stored(model, "int8", sp.csr_matrix(X)).projection
+    sparse = pack_expansion(model, "int8", sp.csr_matrix(X)).projection
     np.testing.assert_allclose(sparse, found, atol=1e-6)

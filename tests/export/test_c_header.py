@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from factories import alter
 from sklearn.datasets import load_diabetes, load_iris
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
-from nysplus._bytes.quantise import stored
-from nysplus.expansion import KernelExpansion, PackedExpansion, pack
-from nysplus.experiments.datasets import DatasetNotFound, load
+from nysplus._bytes.quantise import pack_expansion
+from nysplus.expansion import KernelExpansion, PackedExpansion, pack_array
 from nysplus.export.c_header import to_c
 from nysplus.kernels import (
     RBF,
@@ -27,6 +27,7 @@ from nysplus.kernels import (
     Polynomial,
     Sigmoid,
 )
+from nysplus_experiments.harness.datasets import DatasetNotFound, load
 
 GCC = shutil.which("gcc")
 needs_gcc = pytest.mark.skipif(GCC is None, reason="gcc is not installed")
@@ -109,11 +110,14 @@ def check_classifier(folder, model, X, **options):
 def quantised(model, dtype):
     """Store the numbers of a model in fewer bytes."""
     old = model.expansion_
-    P = None if old.projection is None else pack(old.projection, dtype)
+    P = None if old.projection is None else pack_array(old.projection, dtype)
     storage = PackedExpansion(
-        pack(old.landmarks, dtype), pack(old.dual_coef, dtype), pack(old.intercept, "float32"), P
+        pack_array(old.landmarks, dtype),
+        pack_array(old.dual_coef, dtype),
+        pack_array(old.intercept, "float32"),
+        P,
     )
-    model.expansion_ = KernelExpansion.unpacked(old.kernel, storage)
+    alter(model, expansion=KernelExpansion.unpacked(old.kernel, storage))
     return model
 
 
@@ -135,10 +139,10 @@ def test_real_data(name, tmp_path):
     model = NystroemClassifier(200, random_state=0)
     model.fit(data.X_train[:3000], data.y_train[:3000])
     for dtype in ("float32", "int8"):
-        expansion = stored(model.expansion_, dtype, data.X_train[:3000])
+        expansion = pack_expansion(model.expansion_, dtype, data.X_train[:3000])
         # the same numbers, but float64 arithmetic: numpy's float32 sums are off by 1e-4 on Letter
         A = expansion.dual_coef.astype(np.float64)
-        model.expansion_ = replace(expansion, dual_coef=A)
+        alter(model, expansion=replace(expansion, dual_coef=A))
         check_classifier(tmp_path, model, data.X_test[:1000].astype(np.float64))
 
 

@@ -1,1 +1,1 @@
-"""Size of a model in bytes: how many landmarks fit, and numbers stored in few bits."""
+"""Size of a model in bytes: sizes within a budget, and quantisation."""

@@ -1,50 +1,112 @@
-"""How many landmarks fit in a number of bytes, and which sizes are worth a trial."""
+"""Count the bytes of a model before it is fitted, and list the sizes within a budget.
+
+The bytes of a fitted model are its `n_bytes` (:class:`~nysplus.expansion.KernelExpansion`).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from nysplus._typing import Float
 from nysplus._validation import is_count
+from nysplus.expansion import stored_bytes
+
+Built = TypeVar("Built")
 
 # Bytes of a unit, which may be written in any case.
 UNITS = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30}
-# The types that a model may be stored in, the smallest first: float64 is never worth its bytes.
+# Storage types, the smallest first: float64 is never worth its bytes.
 TYPES = ("int8", "float16", "float32")
-# A scale of a column of int8, an intercept, or an index of a sparse row.
+# A float32 number (a scale of an int8 column, an intercept), or an index of a CSR matrix.
 NUMBER_BYTES = 4
-# More landmarks than this cost minutes, whatever there is room for.
-MOST_LANDMARKS = 2000
-# Ranks of a learned map that are tried, and the shares of the budget that it may take. One with
-# all features is taken as it is where it is small.
+# More landmarks cost minutes, whatever the budget.
+MAX_LANDMARKS = 2000
+# Ranks that a learned map may have, and shares of the budget that it may take. A map of all
+# features is the only candidate where it is small.
 RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-SHARES = (0.1, 0.2, 0.38, 0.57, 0.77)
-SMALL_RANK, SMALL_SHARE = 32, 0.25
-# Landmarks for each row, at most; more up to a number that costs little.
+MAP_SHARES = (0.1, 0.2, 0.38, 0.57, 0.77)
+SMALL_RANK, SMALL_MAP_SHARE = 32, 0.25
+# Landmarks per row at most: one for eight rows; one for two up to a number that costs little.
 LANDMARK_SHARE, FEW_LANDMARKS, FEW_LANDMARKS_SHARE = 0.125, 500, 0.5
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model is.
+    """The size of a model.
 
     Attributes
     ----------
     n : int
-        Landmarks.
+        Number of landmarks.
     rank : int or None
-        Columns of the learned map; None for no map.
+        Columns of the linear map; None without a map.
     dtypes : tuple of str
-        The types it may be stored in, the smallest first; none where nothing limits it, and
-        numbers stay as they were computed.
+        Storage types to choose from, the smallest first. Empty: numbers keep the type in which
+        they were computed.
     """
 
     n: int
     rank: int | None = None
     dtypes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """The shape of a model without its number of landmarks; the bytes follow from both.
+
+    Attributes
+    ----------
+    r, L : int
+        Columns of a landmark, and outputs.
+    map_shape : tuple of int
+        (d, r) for a linear map from d features, (d,) for a diagonal one, () without a map.
+    csr_bytes : float or None
+        Bytes of a typical CSR landmark in float32, with its indices; None for dense landmarks.
+    """
+
+    r: int
+    L: int
+    map_shape: tuple[int, ...] = ()
+    csr_bytes: float | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """Columns of a linear map that is not diagonal."""
+        return self.r if len(self.map_shape) == 2 else None
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The available storage types: CSR landmarks have float32 only."""
+        return TYPES if self.csr_bytes is None else ("float32",)
+
+    def landmark_bytes(self, dtype: str) -> float:
+        """Return the bytes of a landmark and its coefficients."""
+        if self.csr_bytes is not None:
+            return self.csr_bytes + NUMBER_BYTES * self.L
+        return np.dtype(dtype).itemsize * (self.r + self.L)
+
+    def fixed_bytes(self, dtype: str) -> int:
+        """Return the bytes of everything but the landmarks and their coefficients."""
+        n_bytes = NUMBER_BYTES * self.L  # the intercept
+        if self.csr_bytes is not None:
+            n_bytes += NUMBER_BYTES  # row pointers are one more than rows
+        elif dtype == "int8":
+            n_bytes += NUMBER_BYTES * (self.r + self.L)
+        if len(self.map_shape) == 1:  # counted in float32, its type beside int8
+            n_bytes += NUMBER_BYTES * self.map_shape[0]
+        elif self.map_shape:
+            n_bytes += np.dtype(dtype).itemsize * self.map_shape[0] * self.r
+            n_bytes += NUMBER_BYTES * self.r if dtype == "int8" else 0
+        return n_bytes
+
+    def least_bytes(self) -> int:
+        """Return the bytes of a model with one landmark in its smallest storage type."""
+        return int(min(self.fixed_bytes(t) + self.landmark_bytes(t) for t in self.dtypes))
 
 
 @dataclass(frozen=True)
@@ -58,78 +120,119 @@ class Budget:
 
     n_bytes: int
 
-    def landmarks(self, dtype: str, r: int, L: int, d: int | None = None) -> int:
-        """Return how many dense landmarks fit beside everything else; 0 if none does.
+    def landmarks(self, shape: ModelShape, dtype: str) -> int:
+        """Return the number of landmarks within the budget; 0 if there is no room for one."""
+        left = self.n_bytes - shape.fixed_bytes(dtype)
+        return max(0, int(left // shape.landmark_bytes(dtype)))
 
-        Parameters
-        ----------
-        dtype : {"float32", "float16", "int8"}
-            Of landmarks, coefficients and map.
-        r, L : int
-            Columns of a landmark, and outputs.
-        d : int, optional
-            Features, if a map leads from them to the columns of landmarks.
-        """
-        fixed, each = _bytes(dtype, r, L, d)
-        return max(0, (self.n_bytes - fixed) // each)
-
-    def sizes(self, r: int, L: int, most: int, d: int | None = None) -> list[Size]:
-        """Return one size for each type, that has as many landmarks as it allows, at most `most`.
-
-        Parameters
-        ----------
-        r, L, d : int
-            As for :meth:`landmarks`.
-        most : int
-        """
-        rank = None if d is None else r
-        room = {dtype: self.landmarks(dtype, r, L, d) for dtype in TYPES}
+    def sizes(self, shape: ModelShape, most: int) -> list[Size]:
+        """Return the largest size of each storage type, with at most `most` landmarks."""
+        room = {dtype: self.landmarks(shape, dtype) for dtype in shape.dtypes}
         counts = sorted({min(n, most) for n in room.values()} - {0})
-        return [Size(n, rank, tuple(dtype for dtype in TYPES if room[dtype] >= n)) for n in counts]
+        return [
+            Size(n, shape.rank, tuple(dtype for dtype in room if room[dtype] >= n)) for n in counts
+        ]
 
-    def learned_sizes(self, d: int, L: int, most: int, most_rank: int) -> list[Size]:
-        """Return the largest size for each rank of the map that is worth a trial.
+    def checked_sizes(self, shape: ModelShape, most: int) -> list[Size]:
+        """Return :meth:`sizes`, or raise if there is no room for a single landmark."""
+        sizes = self.sizes(shape, most)
+        if not sizes:
+            raise self._no_room(shape, shape.least_bytes())
+        return sizes
+
+    def learned_sizes(self, d: int, L: int, most: int, max_rank: int) -> list[Size]:
+        """Return the largest size for each rank that a learned map may have.
 
         Parameters
         ----------
         d, L : int
             Features and outputs.
-        most, most_rank : int
-            Landmarks and columns of the map, at most.
+        most, max_rank : int
+            Landmarks and columns of the map at most.
         """
-        if most_rank == d <= SMALL_RANK and d * d <= SMALL_SHARE * self.n_bytes:
+        if max_rank == d <= SMALL_RANK and d * d <= SMALL_MAP_SHARE * self.n_bytes:
             ranks = {d}
         else:
-            known = [rank for rank in RANKS if rank <= most_rank]
+            known = [rank for rank in RANKS if rank <= max_rank]
             ranks = {
                 min(known, key=lambda rank: abs(rank * d - share * self.n_bytes), default=1)
-                for share in SHARES
+                for share in MAP_SHARES
             }
-        sizes = [self.sizes(rank, L, most, d) for rank in sorted(ranks)]
+        sizes = [self.sizes(ModelShape(rank, L, (d, rank)), most) for rank in sorted(ranks)]
         return [largest for *_, largest in filter(None, sizes) if largest.n > 1]
+
+    def largest_within(
+        self,
+        n: int,
+        shape: ModelShape,
+        build: Callable[[int], Built],
+        n_bytes: Callable[[Built], int],
+    ) -> Built:
+        """Build a model of `n` landmarks, and again of fewer until it is within the budget.
+
+        For CSR landmarks, whose bytes are known only once they are chosen.
+
+        Parameters
+        ----------
+        n : int
+        shape : ModelShape
+            Named in the error if one landmark is too much.
+        build : callable
+            From a number of landmarks to a model, or the landmarks of a model.
+        n_bytes : callable
+            From a model to its bytes.
+        """
+        while True:
+            built = build(n)
+            needed = n_bytes(built)
+            if needed <= self.n_bytes:
+                return built
+            if n == 1:
+                raise self._no_room(shape, needed)
+            n = max(1, min(n - 1, n * self.n_bytes // needed))
+
+    def _no_room(self, shape: ModelShape, needed: int) -> ValueError:
+        return ValueError(
+            f"budget={self.n_bytes} has no room for a single landmark of {shape.r} columns and "
+            f"{shape.L} outputs: a model with one takes {needed} bytes. Raise the budget, or "
+            "reduce the features."
+        )
 
     def __str__(self) -> str:
         return f"{self.n_bytes:,} bytes"
 
 
-def _bytes(dtype: str, r: int, L: int, d: int | None) -> tuple[int, int]:
-    """Return the bytes of everything but the landmarks, and of each landmark."""
-    size = np.dtype(dtype).itemsize
-    fixed = NUMBER_BYTES * L
-    if dtype == "int8":
-        fixed += NUMBER_BYTES * (r + L)
-    if d is not None:
-        fixed += size * d * r + (NUMBER_BYTES * r if dtype == "int8" else 0)
-    return fixed, size * (r + L)
+@dataclass(frozen=True)
+class Limit:
+    """The budget of a learned model.
+
+    Attributes
+    ----------
+    budget : Budget
+    n_features : int
+        Features of the rows as given, which the learned map starts from.
+    dtype : str
+        Storage type of the unrefined model.
+    """
+
+    budget: Budget
+    n_features: int
+    dtype: str
 
 
-def least_bytes(r: int, L: int, d: int | None = None) -> int:
-    """Return what a model with one landmark takes in the type that suits it best."""
-    return min(sum(_bytes(dtype, r, L, d)) for dtype in TYPES)
+def csr_bytes(Z: Any) -> int:
+    """Return the bytes of a CSR matrix with its data in float32."""
+    return stored_bytes(Z.indices, Z.indptr) + NUMBER_BYTES * int(Z.data.size)
+
+
+def csr_model_bytes(Z: Any, L: int, projection: Float | None) -> int:
+    """Return the bytes of a float32 model with CSR landmarks Z, L outputs and a map."""
+    map_size = 0 if projection is None else int(projection.size)
+    return csr_bytes(Z) + NUMBER_BYTES * (L * (int(Z.shape[0]) + 1) + map_size)
 
 
 def make_budget(budget: Any) -> Budget | None:
-    """Return the budget that the parameter `budget` states; None for none."""
+    """Return the budget of the parameter `budget`; None without one."""
     if budget is None:
         return None
     n_bytes = 0.0
@@ -147,32 +250,6 @@ def make_budget(budget: Any) -> Budget | None:
 
 
 def most_landmarks(n_rows: int) -> int:
-    """Return how many landmarks are worth a trial."""
+    """Return the largest number of landmarks that is tried for a number of rows."""
     few = min(FEW_LANDMARKS, FEW_LANDMARKS_SHARE * n_rows)
-    return int(max(1, few, min(MOST_LANDMARKS, LANDMARK_SHARE * n_rows)))
-
-
-def no_room(budget: Budget, r: int, L: int, least: int) -> ValueError:
-    """Return the error of a budget that is too small for one landmark."""
-    return ValueError(
-        f"budget={budget.n_bytes} has no room for a single landmark of {r} columns and {L} "
-        f"outputs, which takes {least} bytes. Raise it, or reduce the features."
-    )
-
-
-@dataclass(frozen=True)
-class Limit:
-    """How many bytes a learned model may take.
-
-    Attributes
-    ----------
-    budget : Budget
-    n_features : int
-        Of the rows as given, which the learned map leads from.
-    dtype : str
-        What the numbers of the unrefined model are stored in.
-    """
-
-    budget: Budget
-    n_features: int
-    dtype: str
+    return int(max(1, few, min(MAX_LANDMARKS, LANDMARK_SHARE * n_rows)))

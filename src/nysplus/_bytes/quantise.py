@@ -1,8 +1,8 @@
-"""Fewer bytes for the same function: numbers in smaller types, coefficients that make up for it.
+"""Quantise a model: numbers in smaller types, and coefficients that compensate for rounding.
 
-What rounding the map and the landmarks changes is taken up by the coefficients, which are solved
-again by least squares to the scores of the model as it was, and so is, row by row, what rounding
-the coefficients changes. Targets play no part: a refit to them would undo what was learned.
+The coefficients are solved again by least squares to the scores of the model before rounding, and
+are themselves rounded row by row, each row compensating for the rounding of the rows before it.
+Targets play no part: a refit to the targets would undo what was learned.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from nysplus.expansion import (
     PackedArray,
     PackedExpansion,
     int8_scale,
-    pack,
+    pack_array,
     rounded,
 )
 
-# Ridges, in units of the mean of the diagonal: of a change of A, which is safe with any number of
-# rows, and of all of A, where enough rows say what it must be. A large one makes A small, and what
-# is lost by rounding it, but changes the function.
+# Ridges in units of the mean diagonal entry. The first is for a change of A, and is safe with any
+# number of rows. The others are for A itself, where there are enough rows: a larger ridge makes A,
+# and its rounding errors, smaller, but changes the function.
 CHANGE_RIDGE = 1e-3
 RIDGES = (1e-5, 1e-6, 1e-7)
-# The same for a map, shares of its scales that are tried, and the most features whose products are
-# looked at.
+# The ridge of a map in the same units, the shares of its largest scale that are tried, and the
+# number of features beyond which their products would take too much memory.
 MAP_RIDGE, MAP_SCALES, MAX_MAP_FEATURES = 1e-3, (1.0, 0.5, 0.25, 0.125), 4096
-# Scores that change by less than this share of their spread need no other coefficients.
+# Scores that change by less than this share of their spread need no new coefficients.
 SAME = 1e-4
-# Rows that say which coefficients make up for rounding: this many, or so many for each landmark.
+# Rows that new coefficients are solved on: 4000, or ten per landmark.
 ROUNDING_ROWS, ROUNDING_RATIO = 4000, 10
-# Share of a number that float32 rounds, and of the scores' spread that may be lost by it.
+# Relative rounding error of float32, and the share of the scores' spread that it may cost.
 ROUNDING, LOST = 2.0**-24, 1e-3
 
 
-def stored(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpansion:
-    """Return the function with its numbers stored in the type `dtype`.
+def pack_expansion(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpansion:
+    """Return the function with its numbers in the storage type `dtype`.
 
     P is rounded first, then Z. If scores then change by more than 1e-4 of their spread, A is
-    solved again to reproduce those of the function as it was, in several ways, of which the one
-    is kept that comes closest after A is rounded itself; b follows from the means.
+    solved again to reproduce the scores before rounding, with several ridges; the solution that
+    comes closest once it is rounded is kept. b follows from the mean scores.
     O(N n (r + n) + n³) time, O(n²) memory.
 
     Parameters
@@ -64,53 +64,55 @@ def stored(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpansion:
 
     Notes
     -----
-    CSR landmarks stay the three arrays that they are, without `storage`: float64 and float32 set
-    the type of their data, the smaller types are not available.
+    CSR landmarks stay three arrays, and `packed` stays None: float64 and float32 set the type of
+    the data, the smaller types are not available.
     """
     if sp.issparse(expansion.landmarks):
         return _sparse(expansion, dtype)
     wide = "float64" if dtype == "float64" else "float32"
     P = None
     if expansion.projection is not None:
-        P = _stored_map(expansion.projection, dtype, wide, X)
-    Z = pack(expansion.landmarks, dtype)
+        P = _packed_map(expansion.projection, dtype, wide, X)
+    Z = pack_array(expansion.landmarks, dtype)
 
     def completed(A: PackedArray, b: Float) -> KernelExpansion:
-        return KernelExpansion.unpacked(expansion.kernel, PackedExpansion(Z, A, pack(b, wide), P))
+        packed = PackedExpansion(Z, A, pack_array(b, wide), P)
+        return KernelExpansion.unpacked(expansion.kernel, packed)
 
     A = expansion.dual_coef.astype(np.float64)
     if dtype == "float64":
-        return completed(pack(A, dtype), expansion.intercept)
+        return completed(pack_array(A, dtype), expansion.intercept)
     F = expansion(X).astype(np.float64)
 
-    def judged(coefficients: PackedArray) -> tuple[float, KernelExpansion]:
-        """Return the root mean square of what changes, with b from the means."""
+    def change_with(coefficients: PackedArray) -> tuple[float, KernelExpansion]:
+        """Return the root mean square change of the scores, and the function with its b."""
         differences = F - completed(coefficients, np.zeros(F.shape[1]))(X)
         b = differences.mean(axis=0)
         change = float(np.sqrt(((differences - b) ** 2).mean()))
         return change, completed(coefficients, b)
 
-    # coefficients beyond the range of float16 are cut, and then solved again
-    change, best = judged(pack(A if dtype == "int8" else _within(A, dtype), dtype))
+    # coefficients beyond the range of float16 are clipped, and then solved again
+    change, best = change_with(pack_array(A if dtype == "int8" else _clipped(A, dtype), dtype))
     if change > SAME * float(np.sqrt(F.var(axis=0).mean())):
         for coefficients in _Equations.of(best, X, F).solutions(A, dtype):
-            other_change, other = judged(coefficients)
+            other_change, other = change_with(coefficients)
             if other_change < change:
                 change, best = other_change, other
     return best
 
 
-def _stored_map(P: Float, dtype: str, wide: str, X: Any) -> PackedArray:
-    """Return the map in a type; rounded to int8 in turn, so that rows go where they went before.
+def _packed_map(P: Float, dtype: str, wide: str, X: Any) -> PackedArray:
+    """Return the map in a storage type; to int8 it is rounded so that mapped rows change least.
 
-    The largest entries are often those of features that are hardly ever other than zero. Smaller
-    scales cut them, and serve all others better: each column has the scale that changes rows least.
+    The largest entries often belong to features that are nearly always zero. A smaller scale clips
+    these entries and rounds all other entries less: each column gets the scale that changes mapped
+    rows least.
     """
     if dtype != "int8":
-        return pack(P, dtype)
+        return pack_array(P, dtype)
     if P.ndim == 1:
-        return pack(P, wide)
-    plain = pack(P, dtype)
+        return pack_array(P, wide)
+    plain = pack_array(P, dtype)
     if len(P) > MAX_MAP_FEATURES:
         return plain
     X = X.astype(np.float64)
@@ -136,17 +138,18 @@ def _stored_map(P: Float, dtype: str, wide: str, X: Any) -> PackedArray:
     return PackedArray(values, scale)
 
 
-def _within(A: Float, dtype: str) -> Float:
-    """Return A with entries that a floating type cannot hold cut to its largest number."""
+def _clipped(A: Float, dtype: str) -> Float:
+    """Return A clipped to the range of a floating type."""
     largest = float(np.finfo(dtype).max)
     return A.clip(-largest, largest)
 
 
 def _sparse(expansion: KernelExpansion, dtype: str) -> KernelExpansion:
+    """Return an expansion with CSR landmarks in a floating type."""
     if dtype not in ("float64", "float32"):
         raise ValueError(
             f"CSR landmarks can be stored in float64 or float32, not in {dtype!r}. Use one of "
-            "these, or fit to dense rows."
+            "the two, or fit to dense rows."
         )
     return replace(
         expansion,
@@ -169,7 +172,7 @@ class _Equations:
         ``KᵀF`` of the centred columns.
     n_rows : int
     noise : float
-        What centring leaves of columns that do not vary.
+        Rounding error that centring leaves of columns that do not vary.
     """
 
     scatter: Float
@@ -179,7 +182,7 @@ class _Equations:
 
     @classmethod
     def of(cls, expansion: KernelExpansion, X: Any, F: Float) -> _Equations:
-        """Return those of the expansion's Z and P, whatever its A and b are."""
+        """Return the equations of the expansion's Z and P; its A and b are ignored."""
         Z, P = expansion.landmarks.astype(np.float64), expansion.projection
         n, N = len(Z), X.shape[0]
         scatter, product, total = np.zeros((n, n)), np.zeros((n, F.shape[1])), np.zeros(n)
@@ -195,7 +198,7 @@ class _Equations:
         return cls(scatter, product, N, noise)
 
     def solutions(self, A: Float, dtype: str) -> Iterator[PackedArray]:
-        """Yield coefficients near A, and others for the same scores, rounded to `dtype`."""
+        """Yield coefficients near A, then solutions with less and less ridge, in `dtype`."""
         H = self._with_ridge(CHANGE_RIDGE)
         change = cho_solve(cho_factor(H), self.product - self.scatter @ A)
         yield _rounded_in_turn(A + change, H, dtype)
@@ -207,18 +210,18 @@ class _Equations:
     def _with_ridge(self, ridge: float) -> Float:
         H = self.scatter.copy()
         mean = float(np.trace(H)) / len(H)
-        # a function that is constant leaves nothing to solve
+        # a constant function leaves nothing to solve
         H.flat[:: len(H) + 1] += max(ridge * mean, self.noise) if mean > self.noise else 1.0
         return H
 
 
 def _rounded_in_turn(A: Float, H: Float, dtype: str, share: float = 1.0) -> PackedArray:
-    """Round coefficients row by row; the rows that are left make up for each one's error.
+    """Round coefficients row by row, and let later rows compensate for the rounding errors.
 
-    With ``H⁻¹ = UᵀU`` an error e in row i is made up for best, in the sense of H, by taking
-    ``e U_ij / U_ii`` off every later row j (as in optimal brain quantisation). Rows that others
-    can stand in for least come first. int8 has a share of the scale that would hold the largest
-    entry. O(n³ + n² L).
+    With ``H⁻¹ = UᵀU`` an error e in row i is compensated best, in the norm of H, by subtracting
+    ``e U_ij / U_ii`` from every later row j (optimal brain quantisation). Rows that other rows
+    compensate for worst come first. For int8 the scale is a share of ``max|v| / 127``.
+    O(n³ + n² L).
     """
     n = len(A)
     inverse = cho_solve(cho_factor(H), np.eye(n))
@@ -230,7 +233,7 @@ def _rounded_in_turn(A: Float, H: Float, dtype: str, share: float = 1.0) -> Pack
     left = A[order]
     for i, row in enumerate(order):
         if scale is None:
-            values[row] = _within(left[i], dtype)
+            values[row] = _clipped(left[i], dtype)
         else:
             values[row] = rounded(left[i], scale)
         error = (left[i] - values[row] * unit) / U[i, i]
@@ -239,9 +242,9 @@ def _rounded_in_turn(A: Float, H: Float, dtype: str, share: float = 1.0) -> Pack
 
 
 def representable_types(expansion: KernelExpansion, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the types whose range the landmarks and the map are within: float16 has a small one.
+    """Return the types whose range contains the landmarks and the map: float16 may not.
 
-    Coefficients that are not are cut, and the others make up for it.
+    Coefficients out of range are clipped, and the other coefficients compensate for it.
     """
     arrays = [expansion.landmarks]
     if expansion.projection is not None:
@@ -251,22 +254,30 @@ def representable_types(expansion: KernelExpansion, dtypes: tuple[str, ...]) -> 
     return tuple(dtype for dtype in dtypes if small or dtype != "float16")
 
 
+def out_of_range() -> ValueError:
+    """Return the error of a budget that only float16 fits in, whose range is too small."""
+    return ValueError(
+        "The budget leaves room for numbers in float16 only, and landmarks exceed its range. Raise "
+        "the budget, or scale the features."
+    )
+
+
 def quantise(
     expansion: KernelExpansion,
     dtype: str,
     blocks: RowBlocks,
     rng: np.random.RandomState,
 ) -> KernelExpansion:
-    """Return the function with its numbers in a type, by some of the rows."""
+    """Return the function with its numbers in a storage type, solved again on some of the rows."""
     n_rows = max(ROUNDING_ROWS, ROUNDING_RATIO * expansion.landmarks.shape[0])
     some: Any = blocks.gather(blocks.sample(min(n_rows, blocks.n_candidates), rng)).X
-    small = stored(expansion, dtype, some)
+    small = pack_expansion(expansion, dtype, some)
     spread = float(expansion(some).std())
     if not blocks.discrete and np.abs(expansion.intercept).max() * ROUNDING > LOST * spread > 0:
         warnings.warn(
-            f"Values are about {np.abs(expansion.intercept).max():.3g} and differ by so much less "
-            "that float32, in which a budget has its numbers computed, loses digits of the "
-            "differences. Subtract the mean from y, or fit without a budget.",
+            f"Values are about {np.abs(expansion.intercept).max():.3g}, and their differences are "
+            "so small that float32, the floating type under a budget, loses digits of them. "
+            "Subtract the mean from y, or fit without a budget.",
             stacklevel=2,
         )
     return small

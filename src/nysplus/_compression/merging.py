@@ -1,4 +1,4 @@
-"""Merge pairs of landmarks."""
+"""Merge pairs of landmarks of the RBF kernel."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import numpy as np
 from nysplus._typing import Float
 from nysplus.kernels import Kernel
 
-# Points between two landmarks that are tried for the one that they are merged to.
+# Points between two landmarks that are tried for the merged one, as shares of the way.
 SEGMENT = np.linspace(0.0, 1.0, 11)
 
 
 def merged(kernel: Kernel, Z: Float, A: Float, n: int) -> Float:
-    """Merge landmarks until `n` are left, as training on a budget does (Wang et al. 2012).
+    """Merge landmarks until `n` remain, as in training on a budget (Wang et al. 2012).
 
-    The one of the smallest coefficients goes, together with the one that makes it cost least in
-    the norm of the kernel's space, to the best point between the two. O(k (d + L)) for each of k
-    landmarks.
+    The landmark of the smallest coefficients and a second landmark are replaced by a point between
+    them. Second landmark and point have the least cost in the norm of the kernel's space.
+    O(k (d + L)) for each of k landmarks.
 
     Parameters
     ----------
     kernel : Kernel
-        RBF: between two landmarks it is a power of the one at its ends.
+        RBF: along the segment of two landmarks it is a power of its value at the ends.
     Z : ndarray of shape (k, d)
     A : ndarray of shape (k, L)
         Coefficients.
     n : int
-        How many are left.
+        Number of remaining landmarks.
     """
     Z, A = Z.astype(np.float64), A.astype(np.float64)
     sizes, left = np.einsum("ij,ij->i", A, A), np.ones(len(Z), dtype=bool)

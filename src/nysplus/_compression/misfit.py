@@ -1,4 +1,4 @@
-"""Distance in the kernel's space between an expansion and a smaller one."""
+"""Measure the distance between an expansion and a smaller one, and minimise it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from nysplus.expansion import KernelExpansion
 from nysplus.kernels import Kernel
 from nysplus.landmarks.pivoted_cholesky import kernel_diagonal
 
-# ε, in units of k(x, x), where landmarks alone stand for rows, and where there are rows.
+# ε in units of k(x, x), on landmarks alone, and on landmarks and rows.
 SMOOTHNESS, ROW_SMOOTHNESS = 1e-4, 1e-5
-# What keeps a factorisation alive, in units of k(x, x) ε; and how far it may be raised.
+# Added to the diagonal of a matrix before its factorisation, in units of k(x, x) ε; the factor up
+# to which it may be raised; and the same for :func:`nysplus._compression.pruning.tamed`.
 JITTER, MOST_JITTER, TAMED_JITTER = 1e-6, 1e6, 1e-3
-# Steps that landmarks move: later ones change the last digits.
+# Steps of L-BFGS: further steps change the last digits only.
 STEPS = 30
 
 
-def _indefinite(kernel: Kernel) -> ValueError:
+def indefinite_kernel(kernel: Kernel) -> ValueError:
+    """Return the error of a kernel that is not positive semidefinite."""
     return ValueError(
-        f"compress needs a positive semidefinite kernel, {kernel!r} is none. Fit a smaller model "
-        "instead, or choose another kernel."
+        f"compress needs a positive semidefinite kernel, and {kernel!r} is not. Fit a smaller "
+        "model instead, or choose another kernel."
     )
 
 
@@ -40,13 +42,13 @@ class Parts:
     B : ndarray of shape (n, n)
         ``k(Z', Z')``.
     C : ndarray of shape (n, L)
-        ``k(Z', Z) A``: f less its intercept, at Z'.
+        ``k(Z', Z) A``: f without its intercept, at Z'.
     M : ndarray of shape (n, n)
-        The left side, and what keeps it positive definite.
+        The left side, with the jitter on its diagonal.
     solve : callable
         ``R ↦ M⁻¹R``.
     jitter : float
-        What was added to the diagonal of the left side.
+        Added to the diagonal of the left side.
     """
 
     K: Float
@@ -59,20 +61,20 @@ class Parts:
 
 @dataclass(frozen=True)
 class Misfit:
-    """How far an expansion with other landmarks is from a given one, and how to come closer.
+    """The distance between a given expansion f and expansions f' with other landmarks.
 
     Attributes
     ----------
     kernel : Kernel
     X : ndarray or CSR matrix of shape (b, d)
     weight : ndarray of shape (b,)
-        D; sums to one.
+        The diagonal of D; sums to one.
     F : ndarray of shape (b, L)
-        Scores of the rows, less the intercept.
-    Z : ndarray or CSR matrix of shape (n_given, d)
-    A : ndarray of shape (n_given, L)
-    b : ndarray of shape (L,)
+        Scores of the rows by f, without the intercept.
+    Z, A, b : arrays
+        Landmarks, coefficients and intercept of f.
     epsilon, jitter : float
+        ε, and the number that keeps the equations positive definite.
     """
 
     kernel: Kernel
@@ -99,21 +101,21 @@ class Misfit:
         F = expansion(X).astype(np.float64) - expansion.intercept
         scale = float(kernel_diagonal(kernel, Z)[0].mean())
         if scale < 0:
-            raise _indefinite(kernel)
-        scale = scale or 1.0  # a kernel that is zero has no size
+            raise indefinite_kernel(kernel)
+        scale = scale or 1.0  # of a kernel that is zero
         epsilon = smoothness * scale
         A, b = (array.astype(np.float64) for array in (expansion.dual_coef, expansion.intercept))
         return cls(kernel, X, weight, F, Z, A, b, epsilon, JITTER * epsilon * scale)
 
     @property
     def cancels(self) -> bool:
-        """Whether the function is a small difference of large terms: ``ε ‖f‖²_H`` says so."""
+        """Whether f is a small difference of large terms: ``ε ‖f‖²_H`` exceeds its variance."""
         own = KernelExpansion(self.kernel, self.Z, self.A, np.zeros(len(self.b)))(self.Z)
         spread = self.weight @ (self.F - self.weight @ self.F) ** 2
         return bool(self.epsilon * (self.A * own).sum() > spread.sum())
 
     def parts(self, points: Any) -> Parts:
-        """Return the equations of the coefficients of landmarks."""
+        """Return the equations of the coefficients for given landmarks."""
         points = points.astype(np.float64, copy=False)
         K, B = self.kernel(self.X, points), self.kernel(points, points)
         M = K.T @ (self.weight[:, None] * K)
@@ -122,12 +124,12 @@ class Misfit:
         while (found := cholesky(M, jitter)) is None:
             jitter *= 10.0
             if jitter > MOST_JITTER * self.jitter:
-                raise _indefinite(self.kernel)
+                raise indefinite_kernel(self.kernel)
         M.flat[:: len(M) + 1] += jitter
         return Parts(K, B, self.kernel(points, self.Z) @ self.A, M, found[0], jitter)
 
     def solve(self, points: Any) -> Float:
-        """Return the best coefficients for landmarks, of shape (n, L)."""
+        """Return the best coefficients for given landmarks, of shape (n, L)."""
         return self._coefficients(self.parts(points))
 
     def _coefficients(self, parts: Parts) -> Float:
@@ -135,9 +137,9 @@ class Misfit:
         return parts.solve(cross + self.epsilon * parts.C)
 
     def value_and_gradient(self, points: Float) -> tuple[float, Float]:
-        """Return the distance at the best coefficients, up to a constant, and ``∂/∂Z'``.
+        """Return the distance at the best coefficients, up to a constant, and its gradient by Z'.
 
-        At the best coefficients the distance changes with the landmarks alone.
+        At the best coefficients the derivative by the coefficients is zero.
         """
         parts = self.parts(points)
         A = self._coefficients(parts)
@@ -157,11 +159,11 @@ class Misfit:
         return value, 2.0 * gradient
 
     def moved(self, points: Any) -> Float:
-        """Move landmarks to where the distance is smaller; they never end up farther.
+        """Move landmarks so that the distance decreases.
 
-        For a kernel with slopes and dense landmarks.
+        For dense landmarks and a kernel with gradients.
         """
-        # the kernel's own length, and a distance of one for a model that is zero
+        # in units of the kernel's length, and of the model's mean square, or one if it is zero
         unit = 1.0 / np.sqrt(2.0 * float(self.kernel.get_params()["gamma"]))
         size = float((self.weight @ self.F**2).sum()) or 1.0
         start = points.astype(np.float64)

@@ -1,30 +1,29 @@
-"""Fewer landmarks for an expansion: some are removed, the others take over and are moved.
+"""Reduce the landmarks of an expansion: remove or merge some, and move the remaining ones.
 
-The smaller function f' follows the larger one f in the squared distance
+The smaller function f' minimises the squared distance to the larger function f
 
     ``Σ_i w_i ‖f(x_i) − f'(x_i)‖² + ε ‖f − f'‖²_H``,    ``Σ_i w_i = 1``,
 
-over the landmarks of f and, where some are given, over rows. The first term weighs what matters,
-the second one, the norm of the kernel's own space, settles what the rows leave open. In this
-distance the best coefficients of given landmarks follow from linear equations, and what the removal
-of a landmark costs from the inverse of their matrix. Kernels with gradients then have their
-landmarks moved by variable projection, all at once.
-The intercept stays, so that the two functions agree far from all landmarks as well; except where
-f is a small difference of large terms, which few landmarks cannot follow: it is then first
-replaced by a function of smaller coefficients, and of another intercept, with the same scores.
+over the landmarks of f and over rows, if there are any. The first term is the difference of the
+scores. The second term, the norm of the kernel's space, decides wherever the first one is
+indifferent. The best coefficients of given landmarks solve linear equations, and the cost of
+removing a landmark follows from the inverse of their matrix. If the kernel has gradients, all
+remaining landmarks are then moved together by variable projection.
+The intercept is kept, so that the two functions agree far from all landmarks. An exception is a
+function that is a small difference of large terms, which few landmarks cannot reproduce: it is
+first replaced by a function of the same scores with smaller coefficients and another intercept.
 
-Instead of being removed, landmarks of the RBF kernel may be merged with others (:func:`merged`).
-Once they have moved, merged ones are sometimes closer to f than those that removals leave,
-sometimes farther (``benchmarks/compress.py`` measures both).
+Landmarks of the RBF kernel may be merged instead of removed (:func:`merged`). After the moves,
+merged landmarks are sometimes closer to f than the landmarks left by removals, and sometimes
+farther (``benchmarks/compress.py`` measures both).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._compression.merging import merged
@@ -33,8 +32,9 @@ from nysplus._compression.misfit import (
     SMOOTHNESS,
     TAMED_JITTER,
     Misfit,
-    _indefinite,
+    indefinite_kernel,
 )
+from nysplus._holdout import Positions
 from nysplus._ridge.fit import in_float32
 from nysplus._ridge.path import cholesky
 from nysplus._rows.blocks import Blocks
@@ -47,18 +47,27 @@ from nysplus.expansion import KernelExpansion
 from nysplus.kernels import FunctionKernel
 from nysplus.landmarks.pivoted_cholesky import pivoted_cholesky
 
-# A function whose smoothness costs more than its scores are worth is replaced by one that has the
-# same scores up to this share of their variance, with the largest of these ε that allows it.
+# A function that is a small difference of large terms is replaced by a function of the same scores,
+# up to this share of their variance, with the largest of these ε for which that is possible.
 SAME_SCORES = 1e-3
 RIDGES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
-# Landmarks that compete to be kept: so many for each, or this many.
-SHORTLIST_RATIO, SHORTLIST = 4, 1000
-# Removals after which the inverse is updated, by one matrix product.
+# Removals between two updates of the inverse, each by one matrix product.
 REMOVALS = 64
-# Rows that the smaller model follows: more cost time and change little.
+# Rows on which the two functions are compared: more cost time and change little.
 ROWS = 5000
 
-Positions = npt.NDArray[np.intp]
+
+@dataclass(frozen=True)
+class PruningRules:
+    """The numbers that steer pruning, and the reason for each."""
+
+    # Landmarks that compete for each place, but not fewer than this in total: with thousands of
+    # landmarks most are close to other landmarks, and removals cost the cube of their number.
+    shortlist_ratio: int = 4
+    min_shortlist: int = 1000
+
+
+DEFAULT_PRUNING = PruningRules()
 
 
 def reduced(
@@ -67,47 +76,49 @@ def reduced(
     X: Any = None,
     weight: Float | None = None,
     merge: bool = False,
+    rules: PruningRules = DEFAULT_PRUNING,
 ) -> tuple[KernelExpansion, Positions | None]:
-    """Return an expansion with fewer landmarks that stays as close to the given one as possible.
+    """Return an expansion with fewer landmarks, as close to the given one as possible.
 
-    O(b n'² + n'³) for b rows and n' landmarks at first, of which four for each that stays are
-    looked at, or 1000; then 30 steps of O(b n² + n³) for kernels with gradients.
+    O(b n'² + n'³) for b rows and n' competing landmarks, 4 n or 1000; then 30 steps of
+    O(b n² + n³) for kernels with gradients.
 
     Parameters
     ----------
     expansion : KernelExpansion
-        Of a positive semidefinite kernel; of a function it is found out.
+        Of a positive semidefinite kernel; kernels given as functions are tried.
     n : int
-        Landmarks that stay.
+        Number of landmarks.
     X : ndarray or CSR matrix of shape (b, d), optional
-        Rows on which the two should agree, beside the landmarks; they count for one half, and
-        not more than 5000 of them are used.
+        Rows on which the two expansions should agree, besides the landmarks. Both have half of
+        the weight; at most 5000 rows are used.
     weight : ndarray of shape (b,), optional
         Of the rows.
     merge : bool
-        Whether landmarks are merged instead of removed: dense ones of the RBF kernel.
+        Whether landmarks are merged instead of removed; for dense landmarks of the RBF kernel.
+    rules : PruningRules, optional
 
     Returns
     -------
     expansion : KernelExpansion
     kept : ndarray of shape (n,), or None
-        Which landmarks were kept, if they are where they were.
+        Positions of the remaining landmarks; None if they have moved.
     """
     kernel, Z = expansion.kernel, expansion.landmarks
     check_number(n, Z.shape[0])
     if n == Z.shape[0]:
         return expansion, np.arange(n)
     if not kernel.positive_semidefinite and not isinstance(kernel, FunctionKernel):
-        raise _indefinite(kernel)
-    seen = replace(expansion, projection=None, packed=None)
+        raise indefinite_kernel(kernel)
+    plain = replace(expansion, projection=None, packed=None)
     if X is not None and expansion.projection is not None:
         X = project(X, expansion.projection)
-    followed = _followed(Z, X, weight)
+    compared = _compared_rows(Z, X, weight)
     smoothness = SMOOTHNESS if X is None else ROW_SMOOTHNESS
-    kept = shortlist(seen, n)
-    misfit = Misfit.of(seen, *followed, smoothness)
+    kept = shortlist(plain, n, rules)
+    misfit = Misfit.of(plain, *compared, smoothness)
     if misfit.cancels:
-        misfit = Misfit.of(tamed(seen, Z[kept], *followed), *followed, smoothness)
+        misfit = Misfit.of(tamed(plain, Z[kept], *compared), *compared, smoothness)
     A, moves = misfit.solve(Z[kept]), kernel.differentiable and not sp.issparse(Z)
     if merge:
         points = merged(kernel, Z[kept], A, n)
@@ -122,11 +133,10 @@ def reduced(
     return replace(small, projection=expansion.projection), None if moves else kept
 
 
-def _followed(Z: Any, X: Any, weight: Float | None) -> tuple[Any, Float]:
-    """Return the rows on which the smaller model follows, and their weights, which sum to one.
+def _compared_rows(Z: Any, X: Any, weight: Float | None) -> tuple[Any, Float]:
+    """Return the rows on which the two functions are compared, and weights that sum to one.
 
-    Landmarks are spread over what the model knows, rows over what it will be asked: both count for
-    one half.
+    Half of the weight is on landmarks, which cover the training rows, and half on given rows.
     """
     Z = Z[_spread(Z.shape[0])]
     own = np.full(Z.shape[0], 1.0 / Z.shape[0])
@@ -140,27 +150,27 @@ def _followed(Z: Any, X: Any, weight: Float | None) -> tuple[Any, Float]:
 
 
 def _spread(n_rows: int) -> Positions:
-    """Return positions of at most `ROWS` rows."""
+    """Return the positions of at most `ROWS` rows at even distances."""
     return np.unique(np.linspace(0, n_rows - 1, ROWS).astype(np.intp))
 
 
 def check_number(n: Any, most: int) -> None:
-    """Raise unless so many landmarks can be left of `most`."""
+    """Raise unless `n` is a number of landmarks from 1 to `most`."""
     check_count("n_components", n)
     if n > most:
         raise ValueError(
-            f"n_components={n} exceeds the {most} landmarks of the model, which compress only "
-            "lowers. Pass a smaller number, or fit a larger model."
+            f"n_components={n} exceeds the {most} landmarks of the model, and compress cannot add "
+            "landmarks. Pass a smaller number, or fit a larger model."
         )
 
 
 def eliminated(M: Float, A: Float, n: int) -> tuple[Positions, float]:
-    """Remove landmarks one after the other, always the one that costs least; return the others.
+    """Remove landmarks one by one, always the one of the least cost; return the remaining ones.
 
-    In the norm ``tr AᵀMA`` the removal of landmark j costs ``‖a_j‖² / (M⁻¹)_jj`` if all others
-    make up for it, and the costs add up: also returned. The inverse of what is left of M
-    follows by the elimination of j, so that this is a Cholesky factorisation of M⁻¹ with an order
-    of its own. O(k³) for k landmarks, of which nearly all is matrix products.
+    In the norm ``tr AᵀMA`` the removal of landmark j costs ``‖a_j‖² / (M⁻¹)_jj`` if all other
+    coefficients compensate for it. The costs add up, and their sum is returned as well. The inverse
+    of the remaining M follows by eliminating j: this is a Cholesky factorisation of M⁻¹ in the
+    order of the removals. O(k³) for k landmarks, nearly all of it in matrix products.
 
     Parameters
     ----------
@@ -169,13 +179,13 @@ def eliminated(M: Float, A: Float, n: int) -> tuple[Positions, float]:
     A : ndarray of shape (k, L)
         Coefficients.
     n : int
-        How many stay.
+        Number of remaining landmarks.
     """
     found = cholesky(M, 0.0)
     if found is None:
         raise ValueError("M is not positive definite to working precision.")
     inverse = found[0](np.eye(len(M)))
-    # no (M⁻¹)_jj is below this, whatever is removed
+    # a lower bound of (M⁻¹)_jj after any removals
     floor = 1.0 / np.diag(M)
     kept, A, total = np.arange(len(M)), A.copy(), 0.0
     while len(kept) > n:
@@ -198,27 +208,29 @@ def eliminated(M: Float, A: Float, n: int) -> tuple[Positions, float]:
     return kept, total
 
 
-def shortlist(expansion: KernelExpansion, n: int) -> Positions:
-    """Return the landmarks that compete for `n` places.
+def shortlist(
+    expansion: KernelExpansion, n: int, rules: PruningRules = DEFAULT_PRUNING
+) -> Positions:
+    """Return the positions of the landmarks that compete for `n` places.
 
-    All of them, or those that the others are explained by: with thousands of landmarks most are
-    close to others. Large coefficients count more.
+    All landmarks, or the first pivots of a greedy Cholesky factorisation that favours large
+    coefficients.
     """
     Z, A = expansion.landmarks, expansion.dual_coef
-    most = max(SHORTLIST_RATIO * n, SHORTLIST)
+    most = max(rules.shortlist_ratio * n, rules.min_shortlist)
     if Z.shape[0] <= most:
         return np.arange(Z.shape[0])
     size = np.einsum("ij,ij->i", A, A, dtype=np.float64)
-    rng = np.random.RandomState(0)  # not used: greedy
+    rng = np.random.RandomState(0)  # ignored by the greedy rule
     return np.sort(pivoted_cholesky(expansion.kernel, Z, most, size, rng, greedy=True))
 
 
 def tamed(expansion: KernelExpansion, points: Any, X: Any, weight: Float) -> KernelExpansion:
     """Return an expansion in other landmarks with the same scores and smaller coefficients.
 
-    The smoothest one that is close enough, with an intercept of its own. An intercept of hundreds
-    that kernel functions take off again, as a wide kernel with a small ridge makes it, would
-    otherwise be most of what the smaller model follows. O(b n² + n³), a few times.
+    It is the smoothest one that is close enough, with its own intercept. A wide kernel with a small
+    ridge may lead to an intercept of hundreds that the kernel functions cancel; reproducing both
+    would take most of the smaller model's landmarks. O(b n² + n³), a few times.
     """
     kernel, Z, X = expansion.kernel, points.astype(np.float64), X.astype(np.float64)
     K, B, F = kernel(X, Z), kernel(Z, Z), expansion(X).astype(np.float64)
@@ -231,7 +243,7 @@ def tamed(expansion: KernelExpansion, points: Any, X: Any, weight: Float) -> Ker
     for ridge in RIDGES:
         epsilon = ridge * scale
         found = cholesky(S + epsilon * B, TAMED_JITTER * epsilon * scale)
-        if found is None:  # and less of a ridge makes no better equations
+        if found is None:  # a smaller ridge makes the equations worse
             break
         A = found[0](R)
         expansion = KernelExpansion(kernel, points, A, mean - K_mean @ A)

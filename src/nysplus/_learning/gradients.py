@@ -1,8 +1,8 @@
-"""The function ``F = φ(‖(x − μ)P − z‖²) A + b``, its losses and their gradients.
+"""The function ``F = φ(‖(x − μ)P − z‖²) A + b`` and the gradients of its losses.
 
-Written out by hand in one floating type: per batch six matrix products, one exponential and one
-product entry by entry, and a few more of the latter for the Matérn kernels. The width of the
-kernel is one: P and Z carry it.
+Gradients are written out by hand in one floating type. A batch costs six matrix products, one
+exponential and one elementwise product, and a few more elementwise products for Matérn kernels. The
+kernel has width one: P and Z contain the width.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from nysplus._learning.losses import LEAST_EXPONENT, Loss
 from nysplus._typing import Float
 from nysplus.kernels import RBF, Kernel, Matern
 
-# Turns the −‖u − z‖² in one matrix into φ(‖u − z‖²), and writes −φ'(‖u − z‖²) into another.
+# Overwrites −‖u − z‖² in the first matrix with φ(‖u − z‖²), and writes −φ'(‖u − z‖²) to the second.
 Profile = Callable[[Float, Float], None]
 
 
 def _gaussian(K: Float, S: Float) -> None:
-    """Fill K for ``exp(−‖u − z‖²)``, where φ is −φ': S has to be K itself."""
+    """Fill K for ``exp(−‖u − z‖²)``, where φ = −φ': S must be the matrix K."""
     np.clip(K, LEAST_EXPONENT, 0.0, out=K)
     np.exp(K, out=K)
 
 
 def _matern(K: Float, S: Float, nu: float) -> None:
-    """Fill both for the Matérn kernel of smoothness ν = 3/2 or 5/2, with ``s² = 4ν‖u − z‖²``."""
+    """Fill K and S for the Matérn kernel with ν = 3/2 or 5/2, where ``s² = 4ν‖u − z‖²``."""
     K *= -4.0 * nu
     np.clip(K, 0.0, LEAST_EXPONENT**2, out=K)
     s = np.sqrt(K, out=K)
@@ -58,7 +58,7 @@ UNIT_RBF = RBF(1.0)
 
 @dataclass(frozen=True)
 class Parameters:
-    """P, Z and A as views of one flat array, which an optimiser works on.
+    """P, Z and A as views of one flat array, which the optimiser changes.
 
     Attributes
     ----------
@@ -93,29 +93,29 @@ class Parameters:
     def of(
         cls, P: Float, Z: Float, A: Float, dtype: npt.DTypeLike, kernel: Kernel = UNIT_RBF
     ) -> Parameters:
-        """Join copies of the three."""
+        """Return parameters with copies of P, Z and A."""
         flat = np.concatenate([P.ravel(), Z.ravel(), A.ravel()]).astype(dtype, copy=False)
         return cls(flat, P.shape[0], P.shape[1], Z.shape[0], A.shape[1], kernel)
 
     def like(self, flat: Float) -> Parameters:
-        """Return other numbers of the same shapes."""
+        """Return parameters of the same shapes with other numbers."""
         return Parameters(flat, self.d, self.r, self.n, self.L, self.kernel)
 
 
 class Gradient:
-    """Gradients by P, Z and A on batches of rows, with memory that is used again and again.
+    """Gradients with respect to P, Z and A on batches of rows, in memory allocated once.
 
     O(rows · (6 n r + 6 n L + 4 d r)) for each batch.
 
     Parameters
     ----------
     parameters : Parameters
-        Looked at anew for each batch.
+        Read again for each batch.
     b : ndarray of shape (L,)
     n_rows : int
-        Of the largest batch.
+        Rows of the largest batch.
     shift : ndarray of shape (d,), optional
-        μ, of sparse rows; dense rows come without their mean.
+        μ of sparse rows; the mean of dense rows is already subtracted.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Gradient:
         self._S = np.empty((p.n, p.r + 2), dtype)
 
     def scores(self, X: Any) -> Float:
-        """Return F of some rows; it is overwritten by the next batch."""
+        """Return the scores F of a batch; the next batch overwrites them."""
         p, B = self.parameters, X.shape[0]
         U, K, F = self._U[:B], self._K[:B], self._F[:B]
         if self.shift is None:
@@ -159,7 +159,7 @@ class Gradient:
         return F
 
     def __call__(self, X: Any, loss: Loss, weight: Float | float, smoothing: float) -> Parameters:
-        """Return the gradient of ``Σ_i w_i loss_i``, which is overwritten by the next batch.
+        """Return the gradient of ``Σ_i w_i loss_i``; the next batch overwrites it.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Gradient:
         weight : ndarray of shape (rows, 1), or a number
             w.
         smoothing : float
-            Share of the targets that is spread over all outputs.
+            Label smoothing.
         """
         p, g, B = self.parameters, self.gradient, X.shape[0]
         G = loss.slopes(self.scores(X), smoothing)

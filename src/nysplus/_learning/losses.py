@@ -1,4 +1,7 @@
-"""Loss functions of training and their gradients with respect to scores."""
+"""Loss functions of training: gradients with respect to scores, and parameters to start from.
+
+Every loss has the methods `take`, `losses`, `slopes`, `intercept` and `first_coefficients`.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,21 @@ import numpy.typing as npt
 from nysplus._rows.targets import Targets
 from nysplus._typing import Float, Rows
 
-# Exponents below these change no gradient, but their powers and the products of these are numbers
-# so small that processors take many times longer for them.
+# Smaller exponents change no gradient, but lead to subnormal numbers, on which processors are slow.
 LEAST_EXPONENT, LEAST_LOGIT = -50.0, -30.0
+# The first coefficients of a landmark follow the classes of this many rows near it, with this
+# score for the rows' own class. Coefficients of a ridge would be too large to start from.
+NEAR_ROWS, FIRST_SCORE = 5, 5.0
 
 
 @dataclass(frozen=True)
 class Softmax:
-    """Cross-entropy of one class among L, a column of scores each.
+    """Cross-entropy of one class among L, with one column of scores per class.
 
     Attributes
     ----------
     codes : ndarray of shape (rows,)
+        Class numbers.
     n_outputs : int
         L.
     """
@@ -34,7 +40,7 @@ class Softmax:
         return Softmax(self.codes[rows], self.n_outputs)
 
     def losses(self, F: Float, smoothing: float) -> Float:
-        """Return the loss of each row. A share `smoothing` of each target is spread evenly."""
+        """Return the loss of each row, with label smoothing."""
         F = F - F.max(axis=1, keepdims=True)
         own = F[np.arange(len(F)), self.codes]
         total = np.log(np.exp(F).sum(axis=1))
@@ -42,7 +48,7 @@ class Softmax:
         return losses
 
     def slopes(self, F: Float, smoothing: float) -> Float:
-        """Turn scores into the derivatives of the losses by them: ``softmax(F) − Y``."""
+        """Overwrite scores with the derivatives of the losses: ``softmax(F) − Y``."""
         F -= F.max(axis=1, keepdims=True)
         np.maximum(F, LEAST_LOGIT, out=F)
         np.exp(F, out=F)
@@ -51,10 +57,20 @@ class Softmax:
         F[np.arange(len(F)), self.codes] -= 1.0 - smoothing
         return F
 
+    def intercept(self, Y: Float, weight: Float) -> Float:
+        """Return the logarithms of the classes' shares, for targets Y coded ±1."""
+        share = _shares(Y, weight)
+        logarithms: Float = np.log(share / share.sum())
+        return logarithms
+
+    def first_coefficients(self, Y: Float, D: Float) -> Float:
+        """Return coefficients to start from, in 0 … `FIRST_SCORE` (see :func:`_near_scores`)."""
+        return (_near_scores(Y, D) + FIRST_SCORE) / 2.0
+
 
 @dataclass(frozen=True)
 class Logistic:
-    """Cross-entropy of labels that hold or not, a column of log-odds each; also of two classes.
+    """Cross-entropy of labels, with one column of log-odds per label; also of two classes.
 
     Attributes
     ----------
@@ -80,7 +96,7 @@ class Logistic:
         return losses
 
     def slopes(self, F: Float, smoothing: float) -> Float:
-        """Turn scores into the derivatives of the losses by them: ``σ(F) − Y``."""
+        """Overwrite scores with the derivatives of the losses: ``σ(F) − Y``."""
         np.clip(F, LEAST_LOGIT, -LEAST_LOGIT, out=F)
         np.negative(F, out=F)
         np.exp(F, out=F)
@@ -90,10 +106,20 @@ class Logistic:
         F -= (1.0 - smoothing) * self.Y
         return F
 
+    def intercept(self, Y: Float, weight: Float) -> Float:
+        """Return the log-odds of every label, for targets Y coded ±1."""
+        share = _shares(Y, weight)
+        log_odds: Float = np.log(share / (1.0 - share))
+        return log_odds
+
+    def first_coefficients(self, Y: Float, D: Float) -> Float:
+        """Return coefficients to start from, in ±`FIRST_SCORE` (see :func:`_near_scores`)."""
+        return _near_scores(Y, D)
+
 
 @dataclass(frozen=True)
 class Squared:
-    """Squared error of values. Nothing is smoothed.
+    """Squared error of values; label smoothing is ignored.
 
     Attributes
     ----------
@@ -117,17 +143,51 @@ class Squared:
         return losses
 
     def slopes(self, F: Float, smoothing: float) -> Float:
-        """Turn scores into the derivatives of the losses by them: ``2 (F − Y)``."""
+        """Overwrite scores with the derivatives of the losses: ``2 (F − Y)``."""
         F -= self.Y
         F *= 2.0
         return F
+
+    def intercept(self, Y: Float, weight: Float) -> Float:
+        """Return zeros, the mean of standardised values."""
+        return np.zeros(self.n_outputs)
+
+    def first_coefficients(self, Y: Float, D: Float) -> Float:
+        """Return zeros: from a ridge solution training ends with no better model."""
+        return np.zeros((D.shape[1], self.n_outputs))
 
 
 Loss = Softmax | Logistic | Squared
 
 
+def _shares(Y: Float, weight: Float) -> Float:
+    """Return the weighted share of every class or label, for targets Y coded ±1.
+
+    Half a row of each kind is added, so that a class without rows is not impossible.
+    """
+    shares: Float = (weight @ ((Y + 1.0) / 2.0) + 0.5 * weight.mean()) / (
+        weight.sum() + weight.mean()
+    )
+    return shares
+
+
+def _near_scores(Y: Float, D: Float) -> Float:
+    """Return the mean target of the rows nearest to each landmark, times `FIRST_SCORE`.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (rows, L)
+        Targets coded ±1.
+    D : ndarray of shape (rows, n)
+        Squared distances to the landmarks.
+    """
+    near = np.argpartition(D, min(NEAR_ROWS, len(D)) - 1, axis=0)[:NEAR_ROWS]
+    scores: Float = FIRST_SCORE * Y[near].mean(axis=0)
+    return scores
+
+
 def loss_of(targets: Targets, dtype: npt.DTypeLike) -> Loss:
-    """Return the loss that suits the targets."""
+    """Return the loss of targets: squared error of values, cross-entropy of classes and labels."""
     if not targets.discrete:
         return Squared(targets.coded().astype(dtype))
     if targets.class_codes is not None and targets.n_outputs > 1:

@@ -1,8 +1,8 @@
-"""Learning after selection: landmarks, coefficients and a linear map.
+"""Refine a fitted model: learn landmarks, coefficients and a linear map.
 
-The landmarks of a fitted model are where training starts. How it goes best is found on rows that
-are held out, and so is whether it helps at all: the model that training started from stays where
-the learned one is not better by more than chance would make it.
+Training starts from the landmarks of the fitted model. Held-out rows decide how to train, and
+whether training helps at all: the unrefined model is kept unless the learned model is better by
+more than chance.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from nysplus._bytes.budget import Limit, Size, most_landmarks
+from nysplus._bytes.budget import Limit, ModelShape, Size, most_landmarks
 from nysplus._holdout import PairedComparison
-from nysplus._learning.search import Clock, Trial, Way
+from nysplus._learning.candidates import DEFAULT_RULES, Deadline, Recipe, SearchRules
+from nysplus._learning.search import RefinementSearch
 from nysplus._learning.setup import TrainingSetup
-from nysplus._learning.training import Recipe
+from nysplus._learning.training import TrainingOptions
+from nysplus._learning.validation import ValidationScores
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import RowBlocks
 from nysplus._runtime.memory import working_bytes
@@ -28,18 +30,19 @@ from nysplus.expansion import KernelExpansion, stored_bytes
 from nysplus.kernels import Kernel
 from nysplus.landmarks import LandmarkSelector, Problem
 
-# Directions that the map keeps, unless told otherwise.
+# Columns of the map with rank="auto" and no budget.
 MAX_RANK = 32
-# Fewer rows cannot be parted into some to learn from and some to judge by.
+# Fewer rows are too few to hold some of them out.
 MIN_ROWS = 40
-# Epochs: this over the root of the number of rows, and at most so many; and the fewest steps.
+# The number of epochs is the first number over the root of the number of rows, but not more than
+# the second; with few rows there are at least this many steps.
 EPOCHS_OF_ONE_ROW, MAX_EPOCHS, MIN_STEPS = 4500.0, 40, 600
-# Widths to start with (see `Refinement`), and how fast coefficients shrink, where values are noisy.
-CLASS_WIDTHS, VALUE_WIDTHS, DECAYS = (0.15, 0.05), (1.5, 5.0), (0.0, 0.1, 0.5)
-# Where these epochs are few, runs of up to so many times as many are tried as well.
-LONGER = 4.0
-# Rows of a batch, for up to so many rows.
-BATCHES = ((5000, 64), (50_000, 256), (np.inf, 512))
+# Widths to start with (see `Refinement`), and weight decays for values, which may be noisy.
+CLASS_WIDTHS, VALUE_WIDTHS, VALUE_DECAYS = (0.15, 0.05), (1.5, 5.0), (0.0, 0.1, 0.5)
+# Where the epochs are fewer than `MAX_EPOCHS`, longer runs are tried, up to this factor.
+MAX_LENGTHENING = 4.0
+# Batch sizes, each for up to a number of rows.
+BATCH_SIZES = ((5000, 64), (50_000, 256), (np.inf, 512))
 # Rows that tell how much memory a sparse row takes.
 MEASURED_ROWS = 100
 
@@ -51,40 +54,40 @@ class Refinement(BaseEstimator):
     Parameters
     ----------
     rank : "auto" or int, default="auto"
-        Directions of the features that the map keeps, which are the columns of the landmarks:
-        all of them up to 32 features, else 32, with "auto"; under a budget up to 64, by trial.
+        Columns of the map, and of the landmarks. "auto": the number of features, at most 32; under
+        a budget several ranks up to 64 are compared on held-out rows.
     n_epochs : int, optional
-        How often training goes through the rows; by default 40 times, more often below 1000 rows
-        and less often beyond 12000, but up to four times as often as that where it helps.
+        Number of epochs. By default 40, more below 1000 rows and fewer beyond 12000, but up to
+        four times as many as that where held-out rows prefer it.
     batch_size : int, optional
-        Rows of a step; by default 64, 256 from 5000 and 512 from 50000 rows on.
+        By default 64, 256 from 5000 and 512 from 50000 rows on.
     learning_rate : float, default=0.04
-        Size of the largest steps of landmarks, in units of the kernel's width.
+        Largest learning rate of landmarks, in units of the kernel's width.
     widths : tuple of float, optional
-        Squared distance of rows to the landmarks next to them, in units of the kernel's width,
-        that training starts with: a smaller number makes wider kernels. All are tried; by default
-        0.15 and 0.05, for values 1.5 and 5.
+        Squared distances between rows and their nearest landmarks at the start of training, in
+        units of the kernel's width: a smaller number makes wider kernels. All are compared on
+        held-out rows. By default 0.15 and 0.05, for values 1.5 and 5.
     search : bool, default=True
-        Whether widths, step sizes and penalties, under a budget also sizes, and longer runs are
-        compared on held-out rows first. Without, the first of them is taken, in a third of the
-        time; whether learning helps is judged all the same.
+        Whether widths, learning rates, penalties and longer runs, under a budget also sizes, are
+        compared on held-out rows first. Without a search the first of each is used, in a third of
+        the time. Whether learning helps is decided on held-out rows in both cases.
     max_rows : int, default=500000
-        Rows that are learned from, drawn uniformly; fewer if they do not fit in half of
-        scikit-learn's `working_memory`.
+        Rows to learn from, drawn uniformly; fewer if they do not fit in half of scikit-learn's
+        `working_memory`.
     max_seconds : float, optional
-        About how long training may take; choosing landmarks and rounding come on top. Results
+        Approximate time limit of training; selecting landmarks and quantising come on top. Results
         then depend on the machine.
 
     Notes
     -----
-    Adam on cross-entropy, or on squared errors of values, one cycle of step sizes, in float32. The
-    intercept is the logarithm of the classes' shares, or the mean of the values, and is not
-    trained: far from all landmarks it is all that is left. A step costs
+    Adam in float32 on cross-entropy, or on squared errors of values, with one cycle of learning
+    rates. The intercept is the logarithm of the classes' shares, or the mean of the values, and is
+    not trained: it is the score of rows far from all landmarks. A step costs
     O(batch_size (n r + n L + d r)). Up to 5000 rows, all candidates are trained on each of
-    five folds; with more, on one split, for a quarter of the steps where whole runs take many
-    seconds. The unrefined model, fitted without the rows that judge unless it has many rows for
-    each landmark, stays if the learned one is not better by 2.5 standard errors, or by one with
-    more rows, up to three splits being joined if need be.
+    five folds; with more rows, without one fold, for a quarter of the steps where complete runs
+    take many seconds. The unrefined model is fitted again without the held-out rows unless it has
+    many rows per landmark. It is kept unless the learned model is better by 2.5 standard errors, or
+    by one with more than 5000 rows, on up to three folds.
     """
 
     rank: str | int = "auto"
@@ -97,7 +100,7 @@ class Refinement(BaseEstimator):
     max_seconds: float | None = None
 
     def check(self, kernel: Kernel, n_features: int) -> None:
-        """Raise unless the parameters fit the kernel and the rows. Called before any work."""
+        """Raise unless the parameters suit the kernel and the rows. Called before any work."""
         if not kernel.differentiable:
             raise ValueError(
                 f"refine moves landmarks along the gradient of the kernel, which {kernel!r} does "
@@ -134,51 +137,64 @@ class Refinement(BaseEstimator):
             _check_positive("widths", width)
 
     def rank_of(self, n_features: int) -> int:
-        """Return the number of directions for so many features."""
+        """Return the columns of the map for a number of features."""
         return min(n_features, MAX_RANK) if self.rank == "auto" else int(self.rank)
 
     def sizes(self, limit: Limit, blocks: RowBlocks) -> list[Size]:
-        """Return the sizes within a number of bytes that are tried."""
-        most, r = most_landmarks(blocks.n_candidates), blocks.n_features
+        """Return the sizes within a budget that are compared."""
+        most, L = most_landmarks(blocks.n_candidates), blocks.n_outputs
         if self.rank != "auto":
-            return limit.budget.sizes(int(self.rank), blocks.n_outputs, most, limit.n_features)[-1:]
-        sizes = limit.budget.learned_sizes(limit.n_features, blocks.n_outputs, most, r)
+            rank = int(self.rank)
+            return limit.budget.sizes(ModelShape(rank, L, (limit.n_features, rank)), most)[-1:]
+        sizes = limit.budget.learned_sizes(limit.n_features, L, most, blocks.n_features)
         middle = len(sizes) // 2
         return sizes if self.search else sizes[middle : middle + 1]
 
-    def ways(self, n_rows: int, discrete: bool = True) -> list[Way]:
-        """Return the ways to train that are tried: the first is the one that most often wins."""
-        batch = self.batch_size or next(size for most, size in BATCHES if n_rows <= most)
+    def recipes(self, n_rows: int, discrete: bool = True) -> list[Recipe]:
+        """Return the recipes that are compared, the one that is most often best first."""
+        batch = self.batch_size or next(size for most, size in BATCH_SIZES if n_rows <= most)
         batch = min(batch, n_rows)
         epochs = self.n_epochs or min(MAX_EPOCHS, EPOCHS_OF_ONE_ROW / np.sqrt(n_rows))
         n_steps = int(-(-epochs * n_rows // batch))
         if self.n_epochs is None:
             n_steps = max(n_steps, MIN_STEPS)
-        longer = 1.0 if self.n_epochs else min(LONGER, MAX_EPOCHS / epochs)
-        plain = Recipe(n_steps, batch, self.learning_rate)
-        ways = self._class_ways(plain) if discrete else self._value_ways(plain)
+        options = TrainingOptions(n_steps, batch, self.learning_rate)
+        recipes = self._class_recipes(options) if discrete else self._value_recipes(options)
         if not self.search:
-            return ways[:1]
-        return [replace(way, longer=longer) for way in ways]
+            return recipes[:1]
+        longest = 1.0 if self.n_epochs else min(MAX_LENGTHENING, MAX_EPOCHS / epochs)
+        return [replace(recipe, max_lengthening=longest) for recipe in recipes]
 
-    def _class_ways(self, plain: Recipe) -> list[Way]:
+    def _class_recipes(self, options: TrainingOptions) -> list[Recipe]:
         widths = self.widths or CLASS_WIDTHS
-        # for classes that hardly overlap, for noisy targets, and for few rows
-        bare = replace(plain, smoothing=0.0)
-        sharp = replace(bare, decay=0.05)
+        # for classes that hardly overlap
+        unsmoothed = replace(options, label_smoothing=0.0)
+        # for noisy targets
+        decayed = replace(unsmoothed, weight_decay=0.05)
+        # for few rows
         gentle = replace(
-            plain, n_steps=-(-plain.n_steps // 2), rate=plain.rate / 4, coef_rate=0.1, decay=0.1
+            options,
+            n_steps=-(-options.n_steps // 2),
+            learning_rate=options.learning_rate / 4,
+            coef_learning_rate=0.1,
+            weight_decay=0.1,
         )
-        ways = [Way(width, plain) for width in widths]
-        return [*ways, Way(widths[-1], bare), Way(widths[0], sharp), Way(widths[0], gentle)]
+        return [
+            *(Recipe(width, options) for width in widths),
+            Recipe(widths[-1], unsmoothed),
+            Recipe(widths[0], decayed),
+            Recipe(widths[0], gentle),
+        ]
 
-    def _value_ways(self, plain: Recipe) -> list[Way]:
+    def _value_recipes(self, options: TrainingOptions) -> list[Recipe]:
         widths = self.widths or VALUE_WIDTHS
-        bare = replace(plain, smoothing=0.0, decay=0.0)
+        plain = replace(options, label_smoothing=0.0, weight_decay=0.0)
         # coefficients that lag behind the landmarks, and stay small where values are noisy
-        calm = replace(bare, rate=2.0 * plain.rate, coef_rate=0.1)
-        ways = [Way(width, bare) for width in widths[:-1]]
-        return [*ways, *(Way(widths[-1], replace(calm, decay=decay)) for decay in DECAYS)]
+        calm = replace(plain, learning_rate=2.0 * options.learning_rate, coef_learning_rate=0.1)
+        return [
+            *(Recipe(width, plain) for width in widths[:-1]),
+            *(Recipe(widths[-1], replace(calm, weight_decay=decay)) for decay in VALUE_DECAYS),
+        ]
 
 
 def _check_positive(name: str, value: Any) -> None:
@@ -188,7 +204,7 @@ def _check_positive(name: str, value: Any) -> None:
 
 
 def make_refinement(refine: Any) -> Refinement | None:
-    """Return the refinement that the parameter `refine` asks for, or is; None for none."""
+    """Return the Refinement of the parameter `refine`; None for no refinement."""
     if refine is None or refine is False:
         return None
     if refine is True:
@@ -202,31 +218,31 @@ def make_refinement(refine: Any) -> Refinement | None:
 
 @dataclass(frozen=True)
 class Refined:
-    """What :func:`refine` found.
+    """The result of :func:`refine`.
 
     Attributes
     ----------
     expansion : KernelExpansion
-        The learned model, with a projection, or the one that learning started from.
+        The learned model, with a projection, or the unrefined model.
     kept : bool
-        Whether the learned model is the better one.
+        Whether `expansion` is the learned model.
     dtype : str or None
-        What its numbers are to be stored in, by the rows that judged; None for no other.
+        Storage type of the learned model, chosen on held-out rows; None without a budget.
     scaling : Scaling or None
-        From the learned model's scores to probabilities; None for values and where the first
-        model stays.
-    verdict : PairedComparison or None
-        None where nothing could be tried.
-    row_scores : tuple of float
-        Of the candidates on the held-out rows, in the order they were tried.
+        From the scores of the learned model to probabilities; None for values, and for the
+        unrefined model.
+    comparison : PairedComparison or None
+        Of the learned with the unrefined model; None if nothing was learned.
+    candidate_scores : tuple of float
+        Mean scores of the candidates on the held-out rows, in the order of the recipes.
     """
 
     expansion: KernelExpansion
     kept: bool = False
     dtype: str | None = None
     scaling: Scaling | None = None
-    verdict: PairedComparison | None = None
-    row_scores: tuple[float, ...] = ()
+    comparison: PairedComparison | None = None
+    candidate_scores: tuple[float, ...] = ()
 
 
 def refine(
@@ -236,54 +252,65 @@ def refine(
     refinement: Refinement,
     rng: np.random.RandomState,
     limit: Limit | None = None,
+    rules: SearchRules = DEFAULT_RULES,
 ) -> Refined:
-    """Learn landmarks, coefficients and a linear map from where a fitted model stands.
+    """Learn landmarks, coefficients and a linear map, starting from a fitted model.
 
     Parameters
     ----------
     problem : Problem
-        Rows with targets, as the kernel sees them, and what `start` was fitted with.
+        Rows with targets, as the kernel sees them, and the parameters of the fit of `start`.
     selector : LandmarkSelector
-        That chose the landmarks of `start`, and chooses others without the rows that judge.
+        The selector of `start`; it selects landmarks again without held-out rows.
     start : KernelExpansion
-        Without a projection.
+        The fitted model, without a projection.
     refinement : Refinement
     rng : RandomState
     limit : Limit, optional
-        Bytes that the model may take; by default it has as many landmarks as `start`.
+        The budget; by default the learned model has as many landmarks as `start`.
+    rules : SearchRules, optional
     """
     blocks = problem.blocks
-    clock = Clock(refinement.max_seconds)
+    deadline = Deadline(refinement.max_seconds)
     rows = blocks.gather(blocks.sample(_affordable(blocks, refinement.max_rows, rng), rng))
     if len(rows) < MIN_ROWS:
         blocks.progress.note(f"refine: {len(rows)} rows are too few; the model stays as it was")
         return Refined(start)
-    rank = refinement.rank_of(blocks.n_features)
     if limit is None:
-        sizes, dtype = [Size(start.landmarks.shape[0], rank)], None
+        sizes = [Size(start.landmarks.shape[0], refinement.rank_of(blocks.n_features))]
     else:
-        sizes, dtype = refinement.sizes(limit, blocks), limit.dtype
+        sizes = refinement.sizes(limit, blocks)
     if not sizes:
         blocks.progress.note("refine: no map fits in the budget; the model stays as it was")
         return Refined(start)
-    widest = max(size.rank or 0 for size in sizes)
-    learner = TrainingSetup.of(rows, widest, rng, problem.kernel)
+    setup = TrainingSetup.of(rows, max(size.rank or 0 for size in sizes), rng, problem.kernel)
     seed = rng.randint(2**31 - 1)
-    trial = Trial(problem, selector, start, rows, learner, seed, clock, dtype)
-    choice = trial.choose(sizes, refinement.ways(len(rows), blocks.discrete))
-    verdict = choice.verdict
-    blocks.progress.note(str(verdict))
-    if not verdict.better:
-        return Refined(start, verdict=verdict, row_scores=choice.row_scores)
-    expansion, held, scaling = trial.final(choice), choice.held, None
-    if held.targets.discrete:
-        scaling = fit_scaling(held.scores / held.score_unit, held.targets.labels, held.weight)
-    stored_as = next(iter(choice.candidate.size.dtypes), None)
-    return Refined(expansion, True, stored_as, scaling, verdict, choice.row_scores)
+    search = RefinementSearch(problem, selector, start, rows, setup, seed, deadline, limit, rules)
+    found = search.run(sizes, refinement.recipes(len(rows), blocks.discrete))
+    better = found.comparison.better
+    outcome = "the learned model is kept" if better else "the unrefined model is kept"
+    blocks.progress.note(f"refine: {found.comparison}; {outcome}")
+    if not better:
+        return Refined(start, False, None, None, found.comparison, found.candidate_scores)
+    return Refined(
+        search.refit(found),
+        True,
+        found.dtype,
+        _scaling(found.scores),
+        found.comparison,
+        found.candidate_scores,
+    )
+
+
+def _scaling(scores: ValidationScores) -> Scaling | None:
+    """Return the scaling from scores to probabilities on held-out rows; None for values."""
+    if not scores.targets.discrete:
+        return None
+    return fit_scaling(scores.outputs / scores.score_unit, scores.targets.labels, scores.weight)
 
 
 def _affordable(blocks: RowBlocks, max_rows: int, rng: np.random.RandomState) -> int:
-    """Return how many rows fit in half of the working memory, as given and in float32."""
+    """Return the number of rows that fit in half of the working memory, as given and in float32."""
     most = min(max_rows, blocks.n_candidates)
     allowed = working_bytes() // 2
     row_bytes = blocks.n_features * (blocks.dtype.itemsize + 4.0)

@@ -1,19 +1,21 @@
-"""From rows and landmarks to what training starts from, and from what it ends with to a model."""
+"""Prepare rows and first parameters for training, and turn trained parameters into a model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from nysplus._learning.gradients import UNIT_RBF, Parameters
-from nysplus._learning.losses import Loss, Softmax, Squared, loss_of
-from nysplus._learning.training import TrainingRows
+from nysplus._learning.losses import loss_of
+from nysplus._learning.training import TrainingOptions, TrainingRows, train
 from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.blocks import Block
 from nysplus._rows.slicing import row_slices
@@ -23,23 +25,21 @@ from nysplus.expansion import KernelExpansion
 from nysplus.kernels import Kernel
 from nysplus.kernels.base import squared_distances
 
-# Rows that directions and first coefficients come from, and those of them that widths come from.
+# Rows that directions and first coefficients come from, and the rows among them for widths.
 SKETCHED_ROWS, WIDTH_ROWS = 6000, 1000
-# A width is measured by the distance to so many landmarks, a landmark's class by so many rows.
-NEAR_LANDMARKS, NEAR_ROWS = 3, 5
-# Score of a landmark's own class at first; coefficients of a ridge are too large to start from.
-FIRST_SCORE = 5.0
-# Least unit of a feature, as a share of its farthest value: a feature that is rarely other than
-# zero must not move a row by many units.
+# A width is measured by the distance to this many nearest landmarks.
+NEAR_LANDMARKS = 3
+# Smallest unit of a feature, as a share of its farthest value: a feature that is nearly always zero
+# must not move a row by many units.
 LEAST_UNIT = 0.1
 
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """The rows of training, how it starts, and the way back to the rows as given.
+    """Prepared rows, the start of training, and the transformation back to rows as given.
 
-    Training sees ``(x − μ) / s``, so that steps of the map do not depend on units, and values as
-    targets in the same way.
+    Training uses ``(x − μ) / s``, so that learning rates of the map do not depend on the units of
+    features. Targets that are values are standardised likewise.
 
     Attributes
     ----------
@@ -47,12 +47,13 @@ class TrainingSetup:
     mean, unit : ndarray of shape (d,)
         μ and s.
     basis : ndarray of shape (d, r)
-        The first directions.
+        Orthonormal directions that the map starts with.
     U, Y : ndarray
         Some rows in these directions, about the mean, and their coded targets.
     b : ndarray of shape (L,)
+        The intercept: scores of rows far from all landmarks, in the unit of the loss.
     target_mean, target_unit : ndarray of shape (L,)
-        Zeros and ones, unless the targets are values.
+        Of values; zeros and ones for classes and labels.
     kernel : Kernel
         Of width one.
     """
@@ -72,7 +73,7 @@ class TrainingSetup:
     def of(
         cls, block: Block, rank: int, rng: np.random.RandomState, kernel: Kernel = UNIT_RBF
     ) -> TrainingSetup:
-        """Make rows ready and find directions. The width of the kernel does not count."""
+        """Prepare rows and find directions. The width of the kernel is ignored."""
         X, weight = block.X, block.weight
         mean, unit = _mean_and_unit(X)
         some = rng.permutation(len(block))[:SKETCHED_ROWS]
@@ -83,12 +84,12 @@ class TrainingSetup:
         rows = TrainingRows(standardised, shift, loss, weight / weight.mean())
         U = X[some] @ basis - mean @ basis
         Y = targets.take(some).coded()
-        b = _intercept(block, loss)
+        b = loss.intercept(block.Y, weight)
         kernel = clone(kernel).set_params(gamma=1.0)
         return cls(rows, mean, unit, basis, U, Y, b, target_mean, target_unit, kernel)
 
     def narrowed(self, rank: int) -> TrainingSetup:
-        """Return the same with the first directions only."""
+        """Return the setup with the first directions only."""
         if rank >= self.basis.shape[1]:
             return self
         return replace(self, basis=self.basis[:, :rank], U=self.U[:, :rank])
@@ -100,7 +101,7 @@ class TrainingSetup:
         ----------
         landmarks : ndarray or CSR matrix of shape (n, d)
         width : float
-            Squared distance between a typical row and the landmarks next to it, in units of the
+            Squared distance between a typical row and its nearest landmarks, in units of the
             kernel's width.
         """
         Z = landmarks @ self.basis - self.mean @ self.basis
@@ -110,24 +111,37 @@ class TrainingSetup:
         distance = float(np.median(nearest.mean(axis=1)))
         scale = np.sqrt(width / distance) if distance > 0 else 1.0
         P = scale * self.unit[:, None] * self.basis
-        return Parameters.of(P, scale * Z, self._first_coef(D), np.float32, self.kernel)
+        A = self.rows.loss.first_coefficients(self.Y, D)
+        return Parameters.of(P, scale * Z, A, np.float32, self.kernel)
 
-    def _first_coef(self, D: Float) -> Float:
-        """Return coefficients for landmarks at squared distances D of the rows in `U`."""
-        loss = self.rows.loss
-        if isinstance(loss, Squared):
-            # the mean everywhere: from a ridge solution training ends with no better model
-            return np.zeros((D.shape[1], loss.n_outputs))
-        near = np.argpartition(D, min(NEAR_ROWS, len(D)) - 1, axis=0)[:NEAR_ROWS]
-        A: Float = FIRST_SCORE * self.Y[near].mean(axis=0)
-        if isinstance(loss, Softmax):
-            A = (A + FIRST_SCORE) / 2.0  # of codes 0 and 1
-        return A
+    def train(
+        self,
+        start: Parameters,
+        options: TrainingOptions,
+        seed: int,
+        used: npt.NDArray[np.intp] | None = None,
+        seconds: float | None = None,
+        advance: Callable[[int], None] | None = None,
+    ) -> Parameters:
+        """Return parameters trained on the rows `used`, by default all (see :func:`train`)."""
+        used = np.arange(len(self.rows)) if used is None else used
+        return train(self.rows, used, start, self.b, options, seed, seconds, advance)
+
+    def continue_training(
+        self,
+        trained: Parameters,
+        options: TrainingOptions,
+        seed: int,
+        seconds: float | None = None,
+        advance: Callable[[int], None] | None = None,
+    ) -> Parameters:
+        """Continue with all rows from parameters trained with `options` without held-out rows."""
+        return self.train(trained, options.continued(), seed, None, seconds, advance)
 
     def expansion(
         self, p: Parameters, dtype: np.dtype[Any], score_unit: float = 1.0
     ) -> KernelExpansion:
-        """Return the function of the rows as given, with scores in a unit."""
+        """Return the function of the rows as given, with scores divided by `score_unit`."""
         P = p.P / self.unit[:, None]
         Z = p.Z + self.mean @ P
         A = p.A / score_unit * self.target_unit
@@ -136,8 +150,16 @@ class TrainingSetup:
         return KernelExpansion(self.kernel, Z, A, b, P)
 
 
+def score_unit(scores: Float) -> float:
+    """Return the largest absolute score of classes.
+
+    In this unit scores are at most 1, about as large as the scores of a ridge fitted to ±1.
+    """
+    return max(float(np.abs(scores).max()), float(np.finfo(np.float32).tiny))
+
+
 def _mean_and_unit(X: Any) -> tuple[Float, Float]:
-    """Return the mean of each feature and its standard deviation, the latter not too small."""
+    """Return the mean of each feature and its unit: the standard deviation, if not too small."""
     if sp.issparse(X):
         mean, variance = mean_variance_axis(X, axis=0)
         low, high = min_max_axis(X, axis=0)
@@ -150,7 +172,7 @@ def _mean_and_unit(X: Any) -> tuple[Float, Float]:
 
 
 def _standardised(X: Any, mean: Float, unit: Float) -> tuple[Any, Float | None]:
-    """Return ``(x − μ) / s`` in float32; sparse rows as ``x / s``, and ``μ / s`` beside them."""
+    """Return ``(x − μ) / s`` in float32, and None; for sparse rows ``x / s`` and ``μ / s``."""
     if sp.issparse(X):
         data = (X.data / unit[X.indices]).astype(np.float32)
         return sp.csr_matrix((data, X.indices, X.indptr), X.shape), (mean / unit).astype(np.float32)
@@ -161,41 +183,22 @@ def _standardised(X: Any, mean: Float, unit: Float) -> tuple[Any, Float | None]:
 
 
 def _directions(X: Any, rank: int, rng: np.random.RandomState) -> Float:
-    """Return the directions in which rows vary most, or all features as they are."""
+    """Return the directions in which rows vary most, or the identity for the full rank."""
     if rank >= X.shape[1]:
         return np.eye(X.shape[1])
     rank = min(rank, X.shape[0] - 1)
-    with np.errstate(invalid="ignore"):  # rows that are all the same have no variance to divide by
+    with np.errstate(invalid="ignore"):  # equal rows have no variance to divide by
         basis: Float = PCA(rank, random_state=rng).fit(X).components_.T.astype(np.float64)
     return basis
 
 
 def _standardised_targets(block: Block) -> tuple[Targets, Float, Float]:
-    """Return the targets, values about their mean in units of their deviation, and these two."""
+    """Return the targets, values standardised, with their mean and standard deviation."""
     assert block.targets is not None
-    n_outputs = block.targets.n_outputs
     if block.targets.discrete:
+        n_outputs = block.targets.n_outputs
         return block.targets, np.zeros(n_outputs), np.ones(n_outputs)
     spread = MeanAndScatter.of_columns(block.Y, block.weight)
     unit = np.sqrt(spread.variance)
     unit = np.where(unit > 0, unit, 1.0)
     return ValueTargets((block.Y - spread.mean) / unit), spread.mean, unit
-
-
-def _intercept(block: Block, loss: Loss) -> Float:
-    """Return the scores of rows far from all landmarks, in the unit of the loss.
-
-    The log-odds of every label, the logarithms of the classes' shares, or the mean of values.
-    """
-    if isinstance(loss, Squared):
-        return np.zeros(loss.n_outputs)
-    Y, weight = (block.Y + 1.0) / 2.0, block.weight
-    # half a row of every kind, so that a class without rows is not impossible
-    share = (weight @ Y + 0.5 * weight.mean()) / (weight.sum() + weight.mean())
-    if isinstance(loss, Softmax):
-        share = share / share.sum()
-        other: Float | float = 1.0
-    else:
-        other = 1.0 - share
-    logarithms: Float = np.log(share / other)
-    return logarithms

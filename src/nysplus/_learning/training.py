@@ -11,33 +11,36 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from nysplus._adam import Adam
 from nysplus._learning.gradients import Gradient, Parameters
 from nysplus._learning.losses import Loss
 from nysplus._typing import Float
 
-# Adam: how much of the last steps' direction and size is kept, and what keeps it finite.
-DIRECTION_MEMORY, SIZE_MEMORY, LEAST_SIZE = 0.9, 0.99, 1e-8
+# Parameters of Adam: the averages of the squares cover about 100 steps, since runs are short.
+BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8
 # Added to gradients: far from all rows of a batch they are so small that their squares would be
-# below what a processor handles at full speed. Far below `LEAST_SIZE`, so it moves nothing.
+# subnormal numbers, which are slow. It is far below `EPSILON`, so it moves nothing.
 LEAST_GRADIENT = 1e-14
-# Steps grow from this share of the full size over the first fifth of a run, then fall to nothing.
+# Learning rates rise from this share of the largest over the first fifth of a run, then fall to 0.
 FIRST_SHARE, WARM_UP = 0.1, 0.2
-# The map's steps, in units of the landmarks' steps, for rows whose entries sum to one.
-MAP_RATE = 1.5
-# Rows whose entries are summed for that.
-MAP_RATE_ROWS = 1000
-# How often a run tells how far it is.
+# The map's learning rate, in units of the landmarks' rate, for rows whose absolute entries sum to
+# one, and the number of rows that the typical sum is taken from.
+MAP_RATE, MAP_RATE_ROWS = 1.5, 1000
+# Continuing a trained model on all rows takes this share of the steps, at this share of the
+# learning rates: as good as training on all rows from the start, and much faster.
+CONTINUED_STEPS, CONTINUED_RATE = 0.2, 0.3
+# Progress reports of a run.
 REPORTS = 20
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows as training wants them.
+    """Rows in the form that training uses.
 
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (N, d)
-        Dense rows about their mean, sparse rows as they are.
+        Standardised. The mean is subtracted from dense rows only.
     shift : ndarray of shape (d,) or None
         The mean of sparse rows.
     loss : Loss
@@ -50,8 +53,11 @@ class TrainingRows:
     loss: Loss
     weight: Float
 
+    def __len__(self) -> int:
+        return len(self.weight)
+
     def sums(self, used: npt.NDArray[np.intp]) -> float:
-        """Return the typical sum of the entries' sizes of a row about the mean."""
+        """Return the mean over rows of the sum of absolute entries, about the mean row."""
         X = self.X[used[:: max(1, len(used) // MAP_RATE_ROWS)]]
         if sp.issparse(X):
             X = X.toarray()
@@ -61,42 +67,45 @@ class TrainingRows:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How parameters are trained.
+class TrainingOptions:
+    """Options of a training run.
 
     Attributes
     ----------
     n_steps : int
-    batch : int
-        Rows of a step.
-    rate, coef_rate : float
-        Size of the largest steps of landmarks and of coefficients.
-    smoothing : float
-        Share of each target that is spread over all outputs.
-    decay : float
-        Share of the coefficients that a step of size one would take away.
+    batch_size : int
+    learning_rate, coef_learning_rate : float
+        Largest learning rates of landmarks and of coefficients.
+    label_smoothing : float
+        Between 0 and 1.
+    weight_decay : float
+        Of the coefficients, in units of their learning rate.
     """
 
     n_steps: int
-    batch: int
-    rate: float = 0.04
-    coef_rate: float = 0.3
-    smoothing: float = 0.05
-    decay: float = 0.003
+    batch_size: int
+    learning_rate: float = 0.04
+    coef_learning_rate: float = 0.3
+    label_smoothing: float = 0.05
+    weight_decay: float = 0.003
 
     @property
     def n_rows(self) -> int:
-        """How many rows all steps use together."""
-        return self.n_steps * self.batch
+        """Number of rows that all steps use together, counted with repetition."""
+        return self.n_steps * self.batch_size
 
-    def scaled(self, steps: float, rate: float) -> Recipe:
-        """Return the same with a share of the steps, at a share of their size."""
+    def scaled(self, steps: float, rate: float = 1.0) -> TrainingOptions:
+        """Return the options with the number of steps and the learning rates multiplied."""
         return replace(
             self,
             n_steps=max(1, int(steps * self.n_steps)),
-            rate=rate * self.rate,
-            coef_rate=rate * self.coef_rate,
+            learning_rate=rate * self.learning_rate,
+            coef_learning_rate=rate * self.coef_learning_rate,
         )
+
+    def continued(self) -> TrainingOptions:
+        """Return the options of a run that continues from trained parameters."""
+        return self.scaled(CONTINUED_STEPS, CONTINUED_RATE)
 
 
 def train(
@@ -104,99 +113,77 @@ def train(
     used: npt.NDArray[np.intp],
     start: Parameters,
     b: Float,
-    recipe: Recipe,
+    options: TrainingOptions,
     seed: int,
     seconds: float | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> Parameters:
-    """Return trained parameters; `start` stays as it is.
+    """Return trained parameters; `start` is not changed.
 
     Parameters
     ----------
     rows : TrainingRows
     used : ndarray of int
-        The rows to train on.
+        Positions of the rows to train on.
     start : Parameters
     b : ndarray of shape (L,)
-    recipe : Recipe
+        The intercept, which is not trained.
+    options : TrainingOptions
     seed : int
         Of the order of the rows.
     seconds : float, optional
-        When the steps have to end; they shrink the faster, and results depend on the machine.
+        Time limit. Learning rates fall faster under it, and results depend on the machine.
     advance : callable, optional
-        Told now and then of how many rows have been used since; of `recipe.n_rows` in all.
+        Called about 20 times with the number of rows used since the last call, `options.n_rows`
+        in total.
     """
-    batch = min(recipe.batch, len(used))
+    batch = min(options.batch_size, len(used))
     p = start.like(start.flat.copy())
     gradient = Gradient(p, b, batch, rows.shift)
-    adam = _Adam(p, _rates(p, recipe, rows.sums(used)))
+    rates = _rates(p, options, rows.sums(used))
+    adam = Adam(p.flat, BETA1, BETA2, EPSILON)
     rng = np.random.RandomState(seed)
     weight = (rows.weight / batch).astype(p.flat.dtype)[:, None]
     begin = time.perf_counter()
     order, position = rng.permutation(used), 0
-    told, every = 0, -(-recipe.n_steps // REPORTS)
-    for step in range(recipe.n_steps):
-        done = step / recipe.n_steps
+    reported, every = 0, -(-options.n_steps // REPORTS)
+    for step in range(options.n_steps):
+        done = step / options.n_steps
         if seconds is not None:
             done = max(done, (time.perf_counter() - begin) / seconds)
             if done >= 1.0:
                 break
-        if advance is not None and step == told + every:
-            advance(every * recipe.batch)
-            told = step
+        if advance is not None and step == reported + every:
+            advance(every * options.batch_size)
+            reported = step
         if position + batch > len(used):
             order, position = rng.permutation(used), 0
         some = order[position : position + batch]
         position += batch
-        g = gradient(rows.X[some], rows.loss.take(some), weight[some], recipe.smoothing)
+        g = gradient(rows.X[some], rows.loss.take(some), weight[some], options.label_smoothing).flat
+        g += LEAST_GRADIENT
         share = _share(done)
-        adam.step(g.flat, share)
-        p.A[:] *= 1.0 - share * recipe.coef_rate * recipe.decay
+        adam.descend(p.flat, g, rates, share)
+        p.A[:] *= 1.0 - share * options.coef_learning_rate * options.weight_decay
     if advance is not None:
-        advance((recipe.n_steps - told) * recipe.batch)
+        advance((options.n_steps - reported) * options.batch_size)
     return p
 
 
 def _share(done: float) -> float:
-    """Return the size of a step after a share of the run, as a share of the largest."""
+    """Return the learning rate after a share of the run, as a share of the largest."""
     if done < WARM_UP:
         return FIRST_SHARE + (1.0 - FIRST_SHARE) * done / WARM_UP
     return float(0.5 + 0.5 * np.cos(np.pi * (done - WARM_UP) / (1.0 - WARM_UP)))
 
 
-def _rates(p: Parameters, recipe: Recipe, sums: float) -> Float:
-    """Return the step of each parameter. A step of the map moves a row as far as a landmark's."""
+def _rates(p: Parameters, options: TrainingOptions, sums: float) -> Float:
+    """Return the learning rate of each parameter.
+
+    A step of the map moves a mapped row about as far as a step of the landmarks moves a landmark.
+    """
     rates = p.like(np.empty_like(p.flat))
-    rates.P[:] = MAP_RATE * recipe.rate / (sums if sums > 0 else 1.0)
-    rates.Z[:] = recipe.rate
-    rates.A[:] = recipe.coef_rate
+    rates.P[:] = MAP_RATE * options.learning_rate / (sums if sums > 0 else 1.0)
+    rates.Z[:] = options.learning_rate
+    rates.A[:] = options.coef_learning_rate
     return rates.flat
-
-
-class _Adam:
-    """Steps of about the same size for every parameter (Kingma & Ba 2015), taken in place."""
-
-    def __init__(self, p: Parameters, rates: Float) -> None:
-        self._flat, self._rates = p.flat, rates
-        self._direction, self._square, self._step = np.zeros((3, len(p.flat)), p.flat.dtype)
-        self._count = 0
-
-    def step(self, g: Float, share: float) -> None:
-        """Move the parameters against the gradient, which is used up."""
-        self._count += 1
-        step = self._step
-        g += LEAST_GRADIENT
-        np.multiply(g, g, out=step)
-        self._square *= SIZE_MEMORY
-        step *= 1.0 - SIZE_MEMORY
-        self._square += step
-        self._direction *= DIRECTION_MEMORY
-        g *= 1.0 - DIRECTION_MEMORY
-        self._direction += g
-        np.multiply(self._square, 1.0 / (1.0 - SIZE_MEMORY**self._count), out=step)
-        np.sqrt(step, out=step)
-        step += LEAST_SIZE
-        np.divide(self._direction, step, out=step)
-        step *= self._rates
-        step *= share / (1.0 - DIRECTION_MEMORY**self._count)
-        self._flat -= step

@@ -1,15 +1,17 @@
-"""What rows that were held out say of a learned model and of the one it started from."""
+"""Scores of trained models on held-out rows, next to the scores of the unrefined model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from nysplus._holdout import PairedComparison
+from nysplus._holdout import PairedComparison, Positions
 from nysplus._learning.gradients import Parameters
+from nysplus._learning.setup import score_unit
 from nysplus._ridge.probability import fit_scaling
 from nysplus._rows.blocks import Block
 from nysplus._rows.targets import Targets
@@ -18,99 +20,103 @@ from nysplus.expansion import KernelExpansion
 
 
 @dataclass(frozen=True)
-class Split:
-    """Rows to learn from and rows to judge by, and the unrefined model of the former.
+class HeldOutFold:
+    """A fold of held-out rows, and the unrefined model that was fitted without it.
 
     Attributes
     ----------
-    held, others : ndarray of int
-        Positions of the rows that judge, and of those that are learned from.
+    held_out, others : ndarray of int
+        Positions of the rows of the fold, and of all other rows.
     landmarks : ndarray or CSR matrix of shape (n, d)
         Of the unrefined model.
-    row_scores : ndarray of shape (rows,)
-        What it makes of the rows that judge.
+    row_scores : ndarray of shape (held-out rows,)
+        Scores of the held-out rows by the unrefined model.
     """
 
-    held: npt.NDArray[np.intp]
-    others: npt.NDArray[np.intp]
+    held_out: Positions
+    others: Positions
     landmarks: Any
     row_scores: Float
 
 
 @dataclass(frozen=True)
-class Run:
-    """A model trained without some rows, and its scores of these."""
+class TrainedModel:
+    """A model trained without a fold, and its outputs for the rows of the fold."""
 
     parameters: Parameters
-    model: KernelExpansion
-    scores: Float
+    expansion: KernelExpansion
+    outputs: Float
 
 
 @dataclass(frozen=True)
 class ValidationScores:
-    """What models make of rows that they have not seen.
+    """Scores of trained models on the rows of one or several folds.
 
     Attributes
     ----------
     targets : Targets
-        Of these rows.
+        Of the held-out rows.
     weight : ndarray of shape (rows,)
-    scores : ndarray of shape (rows, L)
-    before : ndarray of shape (rows,)
-        Merits of the rows with the unrefined model.
+    outputs : ndarray of shape (rows, L)
+        Each row's outputs by the model that was trained without it.
+    unrefined_row_scores : ndarray of shape (rows,)
+        Scores of the rows by the unrefined model.
     """
 
     targets: Targets
     weight: Float
-    scores: Float
-    before: Float
+    outputs: Float
+    unrefined_row_scores: Float
 
     @classmethod
-    def joined(cls, rows: Block, splits: list[Split], runs: list[Run]) -> ValidationScores:
-        """Join what was found on several splits of some rows."""
-        held = np.concatenate([split.held for split in splits])
+    def of(
+        cls, rows: Block, folds: Sequence[HeldOutFold], models: Sequence[TrainedModel]
+    ) -> ValidationScores:
+        """Join the held-out rows of several folds, with one model for each fold."""
+        held_out = np.concatenate([fold.held_out for fold in folds])
         assert rows.targets is not None
         return cls(
-            rows.targets.take(held),
-            rows.weight[held],
-            np.concatenate([run.scores for run in runs]),
-            np.concatenate([split.row_scores for split in splits]),
+            rows.targets.take(held_out),
+            rows.weight[held_out],
+            np.concatenate([model.outputs for model in models]),
+            np.concatenate([fold.row_scores for fold in folds]),
         )
 
     @property
     def row_scores(self) -> Float:
-        """What the learned models make of the rows."""
-        return self.targets.row_scores(self.scores)
+        """Scores of the rows: 1 or 0 for classes, minus the squared error for values."""
+        return self.targets.row_scores(self.outputs)
 
-    @property
-    def fine_scores(self) -> Float:
-        """What candidates are chosen by: for classes, less the squared error of probabilities.
+    @cached_property
+    def fine_row_scores(self) -> Float:
+        """Scores to choose candidates by: for classes, row scores minus errors of probabilities.
 
-        Rows that are right or wrong tell candidates apart only where there are very many.
+        Correct predictions alone tell candidates apart only where rows are very many.
         """
         if not self.targets.discrete:
             return self.row_scores
-        scores, Y = self.scores / self.score_unit, (self.targets.coded() + 1.0) / 2.0
-        P = fit_scaling(scores, self.targets.labels, self.weight).probabilities(scores)
+        outputs, Y = self.outputs / self.score_unit, (self.targets.coded() + 1.0) / 2.0
+        P = fit_scaling(outputs, self.targets.labels, self.weight).probabilities(outputs)
         fine: Float = self.row_scores - ((P[:, -Y.shape[1] :] - Y) ** 2).sum(axis=1)
         return fine
 
     @property
-    def merit(self) -> float:
-        """The mean of these."""
-        return float(self.weight @ self.fine_scores / self.weight.sum())
-
-    def better_than(self, other: ValidationScores, needed: float) -> bool:
-        """Return whether these candidates are better than others by so many standard errors."""
-        return PairedComparison.of(other.fine_scores, self.fine_scores, self.weight, needed).better
+    def mean(self) -> float:
+        """The weighted mean of the fine row scores."""
+        return float(self.weight @ self.fine_row_scores / self.weight.sum())
 
     @property
     def score_unit(self) -> float:
-        """What makes scores of classes at most one, as those of a ridge fitted to ±1."""
-        if not self.targets.discrete:
-            return 1.0
-        return max(float(np.abs(self.scores).max()), float(np.finfo(np.float32).tiny))
+        """The unit of the outputs: the largest output of classes, 1 for values."""
+        return score_unit(self.outputs) if self.targets.discrete else 1.0
 
-    def verdict(self, needed: float) -> PairedComparison:
-        """Compare with the unrefined model."""
-        return PairedComparison.of(self.before, self.row_scores, self.weight, needed)
+    def better_than(self, other: ValidationScores, needed: float) -> bool:
+        """Return whether these scores exceed others by a number of standard errors."""
+        comparison = PairedComparison.of(
+            other.fine_row_scores, self.fine_row_scores, self.weight, needed
+        )
+        return comparison.better
+
+    def compared_with_unrefined(self, needed: float) -> PairedComparison:
+        """Compare the trained models with the unrefined model."""
+        return PairedComparison.of(self.unrefined_row_scores, self.row_scores, self.weight, needed)

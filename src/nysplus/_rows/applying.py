@@ -16,30 +16,30 @@ from nysplus._rows.readers import Source
 from nysplus._validation import check_rows
 
 
-def apply_to_rows(estimator: Any, X: Any, method: Callable[[Any], Any]) -> Any:
-    """Return ``method(rows)`` of all rows, lazily for Dask and chunk by chunk from elsewhere.
+def apply_to_rows(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
+    """Return ``function(rows)`` of all rows, lazily for Dask and chunk by chunk from elsewhere.
 
     Parameters
     ----------
-    estimator : object
-        Fitted.
+    estimator : estimator
+        Whose columns the rows are checked against.
     X : rows, as for `fit`
-    method : callable
-        A method of `estimator`, from checked rows to an array with an entry for each.
+    function : callable
+        From checked rows to an array with an entry for each; can be pickled.
     """
     if is_dask(X):
         names = getattr(estimator, "feature_names_in_", None)
-        sent = copy(estimator)
-        sent.__dict__.pop("_running", None)  # workers need no sums of partial_fit
-        work = partial(_on_worker, sent, method.__name__)
+        columns = copy(estimator)
+        columns.__dict__.pop("_model", None)  # the function is all that workers need
+        work = partial(_on_worker, columns, function)
         return lazily(X, work, estimator.n_features_in_, names)
     source = open_elsewhere(estimator, X, None, None, reset=False)
     if source is None:
-        return method(check_rows(estimator, X, reset=False))
+        return function(check_rows(estimator, X, reset=False))
     assert isinstance(source, Source)
-    return np.concatenate([method(chunk.X) for chunk in read(source)])
+    return np.concatenate([function(chunk.X) for chunk in read(source)])
 
 
-def _on_worker(estimator: Any, name: str, X: Any) -> Any:
-    """Return the result of a method for a partition, which may have no rows."""
-    return getattr(estimator, name)(check_rows(estimator, X, reset=False, ensure_min_samples=0))
+def _on_worker(estimator: Any, function: Callable[[Any], Any], X: Any) -> Any:
+    """Check the rows of a partition, which may have none, and return ``function(rows)``."""
+    return function(check_rows(estimator, X, reset=False, ensure_min_samples=0))

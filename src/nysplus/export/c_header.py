@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._runtime.atomic_file import write_whole
-from nysplus.expansion import PackedArray, PackedExpansion, pack
+from nysplus.expansion import PackedArray, PackedExpansion, pack_array
 from nysplus.export.c_kernels import CKernel, c_kernel, literal
 from nysplus.export.contents import Contents, contents_of
 
@@ -71,7 +71,7 @@ def _table(c_type: str, name: str, values: Iterable[str], size: int) -> str:
 def _stored(stored: PackedArray, dtype: str) -> PackedArray:
     """Return the numbers in a type that C has: float64 becomes float32."""
     if stored.values.dtype == np.float64 or dtype == "float32":
-        return pack(stored.unpacked(), "float32")
+        return pack_array(stored.unpacked(), "float32")
     return stored
 
 

@@ -90,8 +90,8 @@ def contents_of(model: Any) -> Contents:
     check_is_fitted(model)
     if not hasattr(model, "expansion_"):
         raise TypeError(f"{type(model).__name__} has no kernel expansion. {WHAT_TO_PASS}")
-    code = model._code
-    slope = model._scaling.slope if code.discrete else 1.0
+    code, scaling = model._model.code, model._model.scaling
+    slope = scaling.slope if code.discrete else 1.0
     return contents(model.expansion_, code.kind, code.classes, slope)
 
 

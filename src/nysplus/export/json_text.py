@@ -110,6 +110,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
             f"got {type(model).__name__}. Fit the model first."
         )
     P = expansion.projection
+    fitted = getattr(model, "_model", None)  # a function alone has none
     names = getattr(model, "feature_names_in_", None)
     content = {
         "format": "nysplus-json",
@@ -122,7 +123,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
         "dual_coef": expansion.dual_coef.tolist(),
         "intercept": expansion.intercept.tolist(),
         "dtype": expansion.dual_coef.dtype.name,
-        **_targets(getattr(model, "_code", None), getattr(model, "_scaling", None)),
+        **_targets(getattr(fitted, "code", None), getattr(fitted, "scaling", None)),
         "feature_names": None if names is None else [str(name) for name in names],
     }
     text = json.dumps(content, allow_nan=False)

@@ -25,7 +25,8 @@ from killed_fits import (
 )
 from threadpoolctl import threadpool_limits
 
-from nysplus._ridge import solvers as _solvers
+from nysplus._ridge.fit import fit_expansion
+from nysplus._ridge.rules import SolverRules
 from nysplus._runtime.checkpoint import Checkpoint
 from nysplus.kernels import RBF
 
@@ -78,21 +79,26 @@ def test_weighted_rows(monkeypatch, tmp_path, path):
 
 
 SOLVERS = {
-    "direct-float64": (np.float64, [_solvers.Direct(np.float64)], True),
-    "direct-float32": (np.float32, [_solvers.Direct(np.float32)], True),
-    "direct-float32 polished": (np.float32, [_solvers.Direct(np.float32)], False),
-    "gram-float64": (np.float64, [_solvers.GramFirst(False)], True),
-    "gram-float64 polished": (np.float64, [_solvers.GramFirst(True)], False),
+    "direct-float64": (np.float64, True),
+    "direct-float32": (np.float32, True),
+    "direct-float32 polished": (np.float32, False),
+    "gram-float64": (np.float64, True),
+    "gram-float64 polished": (np.float64, False),
 }
+
+
+def _use(monkeypatch, rules):
+    """Let estimators fit by these rules: they have no parameter for them."""
+    monkeypatch.setitem(fit_expansion.__kwdefaults__, "rules", rules)
 
 
 @pytest.mark.parametrize(("store", "alpha"), [("ndarray", "auto"), ("memmap", 0.1)])
 @pytest.mark.parametrize("case", SOLVERS)
 def test_every_solver(monkeypatch, tmp_path, path, case, store, alpha):
-    dtype, ways, certified = SOLVERS[case]
-    monkeypatch.setattr(_solvers, "_ways", lambda task: [*ways, _solvers.Direct(np.float64)])
-    monkeypatch.setattr(_solvers, "_certified", lambda error, found: certified)
-    monkeypatch.setattr(_solvers, "FINE_TOLERANCE", 1e-13)
+    dtype, certified = SOLVERS[case]
+    solvers = (case.removesuffix(" polished"), "direct-float64")
+    tolerance = np.inf if certified else 0.0
+    _use(monkeypatch, SolverRules(solvers=solvers, tolerance=tolerance, fine_tolerance=1e-13))
     args = STORES[store](tmp_path, X.astype(dtype), TARGETS["classes"])
     model = assert_goes_on(
         monkeypatch,
@@ -106,8 +112,9 @@ def test_every_solver(monkeypatch, tmp_path, path, case, store, alpha):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_iterative_solver_is_not_recorded(monkeypatch, path, target):
-    """What it keeps between passes is in memory only."""
-    monkeypatch.setattr(_solvers.Iterative, "cost", lambda *sizes: 0.0)
+    """What it stores between passes is in memory only."""
+    free = dict.fromkeys(("exponential_cost", "stored_value_cost", "sketched_value_cost"), 0.0)
+    _use(monkeypatch, SolverRules(typical_iterations=0, **free))
     args = X, TARGETS[target]
     assert make_model(target).fit(*args).solver_.startswith("iterative")
     model = assert_goes_on(monkeypatch, lambda: make_model(target), args, path, [0.2, 0.8])

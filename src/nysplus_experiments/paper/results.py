@@ -1,0 +1,69 @@
+"""Rows of ``results.csv``, one a fitted model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from nysplus_experiments.harness import records
+
+
+class Key(NamedTuple):
+    """What a row is about; no two rows of a finished experiment share it."""
+
+    dataset: str
+    method: str
+    n: int
+    n_initial: int | None
+    trial: int
+
+
+@dataclass(frozen=True)
+class Result(records.Row, key="dataset method n n_initial trial"):
+    """One row of ``results.csv``: a fitted model.
+
+    ``n`` is the paper's n_f (random features, or all training rows), ``n_initial`` its n_0, None
+    for one-stage methods. The seed depends on dataset, trial and the size of the first stage only,
+    so that methods are compared on the same draws. First stage: steps 1 and 2 of Algorithm 1 (1 to
+    4 for support centroids, which are one call), repeated by rows that share it. Final stage: steps
+    3 to 6, or the whole fit. ``paper_bytes`` is ``n (d + L) · 8``, the paper's model size.
+    ``peak_rss_mb``: largest resident memory of the process during fit and prediction, in MiB.
+    """
+
+    dataset: str
+    method: str
+    n: int
+    n_initial: int | None
+    trial: int
+    seed: int
+    status: Literal["ok", "error"]
+    error: str = ""
+    accuracy: float | None = None
+    first_stage_seconds: float | None = None
+    final_stage_seconds: float | None = None
+    predict_seconds: float | None = None
+    paper_bytes: int | None = None
+    stored_bytes: int | None = None
+    kernel_evaluations: int | None = None
+    peak_rss_mb: float | None = None
+    n_train: int | None = None
+    n_test: int | None = None
+    n_features: int | None = None
+    n_outputs: int | None = None
+    python: str = ""
+    numpy: str = ""
+    scipy: str = ""
+    sklearn: str = ""
+    nysplus: str = ""
+    machine: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the row has numbers."""
+        return self.status == "ok"
+
+
+def read_results(path: Path) -> list[Result]:
+    """Read a results file; of a failed row and its retry the last counts."""
+    return records.read_last(path, Result)
