@@ -127,7 +127,8 @@ class GramFirst:
         """Return this solver if, by the landmarks alone, its solution is likely to pass.
 
         Typical sizes: ‖G‖ is a hundredth of N·n, and the smallest eigenvalue of the features'
-        scatter is 20 N/n times that of B (docs/background/numerics.md has the range on five datasets).
+        scatter is 20 N/n times that of B (docs/background/numerics.md has the range on five
+        datasets).
         """
         rules, feature_map = problem.rules, problem.feature_map
         N, n = problem.blocks.n_rows, feature_map.n_landmarks

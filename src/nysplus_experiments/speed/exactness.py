@@ -39,8 +39,8 @@ def load_reference() -> Any:
 def dense_model(X: np.ndarray, Y: np.ndarray, Z: np.ndarray, gamma: float) -> tuple[Any, ...]:
     """Return the reference's whitening, weights, intercept, objective and two spectral ratios.
 
-    docs/background/numerics.md assumes typical values of the ratios: ‖K_cᵀK_c‖ over N n, and the smallest
-    eigenvalue of the features' scatter over N/n times that of B.
+    docs/background/numerics.md assumes typical values of the ratios: ‖K_cᵀK_c‖ over N n, and the
+    smallest eigenvalue of the features' scatter over N/n times that of B.
     """
     reference = load_reference()
     T = reference.whitening(reference.rbf_matrix(Z, Z, gamma))
