@@ -12,13 +12,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
-from sklearn.metrics import r2_score
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._ridge.nested import forward_order
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassCode, ValueCode
-from nysplus.curve import LandmarkCurve, _r2, held_out, landmark_curve
+from nysplus.curve import LandmarkCurve, held_out, landmark_curve
 from nysplus.kernels import RBF
 from nysplus.plots import LandmarkCurveDisplay
 
@@ -209,21 +208,6 @@ def test_class_weights_train_and_do_not_score():
 def test_standard_errors_of_accuracy_are_binomial():
     curve = landmark_curve(X, CLASSES, SIZES, test_size=200, random_state=0)
     np.testing.assert_allclose(curve.errors, np.sqrt(curve.scores * (1 - curve.scores) / 200))
-
-
-def test_standard_errors_of_r2_agree_with_the_bootstrap():
-    rng = np.random.RandomState(0)
-    Y = rng.standard_normal((500, 2)) * [1.0, 3.0]
-    predicted = Y + rng.standard_normal((500, 2)) * [0.5, 2.0]
-    score, error = _r2(Y, predicted, np.ones(500))
-    draws = [rng.randint(500, size=500) for _ in range(2000)]
-    spread = np.std([r2_score(Y[rows], predicted[rows]) for rows in draws])
-    assert score == r2_score(Y, predicted)
-    assert error == pytest.approx(spread, rel=0.06)
-
-
-def test_r2_of_values_that_do_not_vary():
-    assert _r2(np.ones((9, 1)), np.ones((9, 1)), np.ones(9)) == (1.0, 0.0)
 
 
 def test_the_curve_is_close_to_fits_of_their_own():
