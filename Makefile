@@ -1,16 +1,17 @@
 # Everything runs inside one virtual environment that the first target to need it creates.
 PYTHON ?= python3
 VENV ?= .venv
-BIN := $(VENV)/bin
+BIN_NAME := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(BIN_NAME)
 READY := $(VENV)/.ready
 # Tests run side by side; one thread each keeps two workers from fighting over two cores.
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench large selection kilobytes formats docs exactness clean
+.PHONY: help demo test test-fast test-all test-oldest lint pages architecture dist bench large selection kilobytes formats docs exactness clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -23,55 +24,80 @@ $(READY): pyproject.toml
 demo: $(READY)  ## train four kinds of landmarks on scikit-learn's digits: a table and a figure
 	$(BIN)/python examples/digits_by_size.py
 
-test: lint  ## lint, types, tests, doctests, README
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --durations=5
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+test: lint  ## lint, types, tests, doctests, pages, and at least 92 % of all branches covered
+	$(PYTEST) --durations=5 --cov --cov-report=term:skip-covered
+
+test-fast: $(READY)  ## what takes a minute: neither lint nor slow tests
+	$(PYTEST) -m "not slow and not all_combinations"
+
+test-all: lint  ## everything, scikit-learn's checks of all combinations included: half an hour
+	$(PYTEST) -m "" --cov --cov-report=term:skip-covered
+
+OLDEST := .venv-oldest
+test-oldest: $(OLDEST)/.ready  ## the tests with the lowest versions that pyproject.toml allows
+	OMP_NUM_THREADS=1 $(OLDEST)/$(BIN_NAME)/python -m pytest -n $(WORKERS)
+
+$(OLDEST)/.ready: pyproject.toml tests/oldest.txt
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/$(BIN_NAME)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(OLDEST)/$(BIN_NAME)/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[all]" --group dev
+	@touch $@
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+pages: $(READY)  ## run the Python blocks of all pages, and follow their links within the repository
+	$(BIN)/python -m pytest tests/test_readme.py
+
+architecture: $(READY)  ## draw the picture of docs/background/architecture.md from the imports
+	$(BIN)/python docs/background/draw_architecture.py
+
+dist: $(READY)  ## build the wheel and the source distribution, install each alone and fit a model
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	for made in dist/*.whl dist/*.tar.gz; do \
+		$(PYTHON) -m venv --clear .venv-dist && \
+		.venv-dist/$(BIN_NAME)/python -m pip install --quiet $$made && \
+		(cd dist && ../.venv-dist/$(BIN_NAME)/python -W error -c $(SMOKE)) || exit 1; \
+	done
+
+SMOKE := 'import nysplus, sklearn.datasets as d; X, y = d.load_digits(return_X_y=True); \
+	model = nysplus.NystroemClassifier(50, random_state=0).fit(X, y); \
+	print(nysplus.__version__, round(model.score(X, y), 2)); assert model.score(X, y) > 0.9'
+
 exactness: $(READY)  ## compare with dense references and the reference figures (needs NYSPLUS_DATA)
-	$(BIN)/python benchmarks/exactness.py
-	$(BIN)/python benchmarks/reference_figures.py
+	$(BIN)/nysplus bench speed exactness reference-figures
 
-bench: $(READY)  ## speed against the peers, an hour; writes docs/benchmarks.md (needs NYSPLUS_DATA)
+bench: $(READY)  ## speed against the peers, an hour; fills docs/results/speed.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/speed.py --tree-waiting library
-	$(BIN)/python benchmarks/crossover.py
-	$(BIN)/python benchmarks/growth.py
-	$(BIN)/python benchmarks/overhead.py
-	$(BIN)/python benchmarks/sweep.py
-	$(BIN)/python benchmarks/benchmark_page.py
+	$(BIN)/nysplus bench speed peers crossover growth overhead sweep
+	$(BIN)/nysplus bench pages speed
 
-large: $(READY)  ## rows larger than memory, and a cluster: half an hour; writes docs/too_big.md (needs NYSPLUS_DATA)
+large: $(READY)  ## rows larger than memory, and a cluster: half an hour; fills docs/results/scale.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/out_of_core.py --covtype
-	$(BIN)/python benchmarks/cluster.py
-	$(BIN)/python benchmarks/too_big_page.py
+	$(BIN)/nysplus bench scale
+	$(BIN)/nysplus bench pages scale
 
-selection: $(READY)  ## every landmark rule, widths, metric, calibration: an hour and a half; writes docs/which_landmarks.md (needs NYSPLUS_DATA)
+selection: $(READY)  ## every landmark rule, widths, metric, calibration: an hour and a half; fills docs/results/selection.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/selection.py
-	$(BIN)/python benchmarks/tuning.py gamma
-	$(BIN)/python benchmarks/tuning.py metric
-	$(BIN)/python benchmarks/tuning.py ablation
-	$(BIN)/python benchmarks/calibration.py
-	$(BIN)/python benchmarks/curve.py
-	$(BIN)/python benchmarks/selection_page.py
+	$(BIN)/nysplus bench selection
+	$(BIN)/nysplus bench pages selection
 
-kilobytes: $(READY)  ## compact models against the peers: two hours; writes docs/kilobytes.md (needs NYSPLUS_DATA)
+kilobytes: $(READY)  ## compact models against the peers: two hours; fills docs/results/kilobytes.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/kilobytes.py
-	$(BIN)/python benchmarks/kilobytes_page.py
+	$(BIN)/nysplus bench kilobytes
+	$(BIN)/nysplus bench pages kilobytes
 
-formats: $(READY)  ## bytes and speed of exports, and compression: some minutes; writes docs/formats.md (needs NYSPLUS_DATA)
-	$(BIN)/python benchmarks/exports.py
-	$(BIN)/python benchmarks/compress.py
-	$(BIN)/python benchmarks/formats_page.py
+formats: $(READY)  ## bytes and speed of exports, and compression: some minutes; fills docs/results/formats.md (needs NYSPLUS_DATA)
+	$(BIN)/nysplus bench formats
+	$(BIN)/nysplus bench pages formats
 
 docs: $(READY)  ## the web pages: not written yet
 	@echo "There are no web pages yet; read docs/*.md and the docstrings."
 
 clean:  ## remove everything that was made, the environment included
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-dist build dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache

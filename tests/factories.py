@@ -6,7 +6,7 @@ records of the engine; a test below `tests/api` has no use for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -160,3 +160,9 @@ def expansion(Z, rng, kernel=None, *, n_outputs=3, dtype=np.float64, **more):
         intercept=rng.randn(n_outputs).astype(dtype),
         **more,
     )
+
+
+def alter(estimator, **changes):
+    """Change entries of a fitted estimator's model, such as its expansion; return the estimator."""
+    estimator._adopt(replace(estimator._model, **changes))
+    return estimator

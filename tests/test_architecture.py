@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ SOURCE = Path(nysplus.__file__).parent
 # A room may import itself and every room of an earlier line. docs/background/architecture.md is
 # drawn from the same imports.
 ORDER = """
-    _typing _runtime
+    _typing
+    _runtime
     _validation
     _rows
     kernels _holdout _adam
@@ -29,8 +31,6 @@ ORDER = """
     from_sklearn curve export
     plots
     __init__
-    experiments
-    cli
 """
 LEVEL = {room: level for level, line in enumerate(ORDER.split("\n")) for room in line.split()}
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))
@@ -72,3 +72,32 @@ def test_only_public_names_of_scikit_learn():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
                 names = [node.module, *(alias.name for alias in node.names)]
                 assert not any(part.startswith("_") for name in names for part in name.split("."))
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "background" / "architecture.md"
+# Neither is a part of the library that others are built on.
+NOT_LISTED = {"__init__", "cli", "experiments"}
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no pages")
+def test_the_page_lists_the_rooms():
+    listed = set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), flags=re.M))
+    rooms = {path.relative_to(SOURCE).with_suffix("").parts[0] for path in MODULES}
+    assert rooms - NOT_LISTED <= listed
+    assert listed == set(LEVEL) - NOT_LISTED
+
+
+PUBLIC_TESTS = sorted((Path(__file__).parent / "api").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", PUBLIC_TESTS, ids=[path.stem for path in PUBLIC_TESTS])
+def test_tests_of_the_public_names_use_no_others(path):
+    """Whoever restructures the engine must not have to touch tests/api."""
+    used = imports_of(path)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nysplus"):
+            used |= {f"{node.module}.{alias.name}" for alias in node.names}
+        if isinstance(node, ast.Constant) and str(node.value).startswith("nysplus."):
+            used.add(node.value)  # a name to be patched
+    private = {name for name in used if any(part.startswith("_") for part in name.split("."))}
+    assert not private - {"nysplus.__version__"}

@@ -11,6 +11,7 @@ from sklearn import config_context
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap
 from nysplus._ridge.fit import fit_expansion
+from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.slicing import row_slices
 from nysplus._rows.targets import ClassTargets, ValueTargets
@@ -18,7 +19,9 @@ from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
 
 
-def fit(X, targets, Z, gamma=1.0, alphas=(1e-5,), approximation=None, **weights):
+def fit(
+    X, targets, Z, gamma=1.0, alphas=(1e-5,), approximation=None, rules=DEFAULT_RULES, **weights
+):
     return fit_expansion(
         Blocks(X, targets, **weights),
         Z,
@@ -26,6 +29,7 @@ def fit(X, targets, Z, gamma=1.0, alphas=(1e-5,), approximation=None, **weights)
         approximation or StandardMap(),
         alphas,
         np.random.RandomState(0),
+        rules=rules,
     )
 
 
@@ -213,14 +217,12 @@ def test_float32_storage_takes_the_size_of_the_kernel_into_account(rng):
     np.testing.assert_allclose(single.predict(X), double.predict(X), atol=1e-3)
 
 
-def test_a_float32_pass_that_fails_its_certificate_is_redone(rng, monkeypatch):
+def test_a_float32_pass_that_fails_its_certificate_is_redone(rng):
     X32 = rng.rand(500, 40).astype(np.float32)
     y = rng.randint(0, 3, 500)
     assert fit(X32, ClassTargets(y, 3), X32[:50], 1.0).solver == "direct-float32"
-    monkeypatch.setattr("nysplus._ridge.solvers.TOLERANCE", 0.0)
-    monkeypatch.setattr("nysplus._ridge.solvers.FINE_TOLERANCE", 0.0)
-    monkeypatch.setattr("nysplus._ridge.solvers.MAX_POLISH", 0)
-    got = fit(X32, ClassTargets(y, 3), X32[:50], 1.0)
+    strict = SolverRules(tolerance=0.0, fine_tolerance=0.0, max_polish=0)
+    got = fit(X32, ClassTargets(y, 3), X32[:50], 1.0, rules=strict)
     assert got.solver == "direct-float64"
     # the pass in float32, a residual that shows what is missing, the pass in float64
     assert got.n_kernel_evaluations == 50 * 50 + 3 * 500 * 50
@@ -252,9 +254,17 @@ def test_random_problems_reach_the_reference_objective(seed, dtype):
 # ---- predicting and storing --------------------------------------------------------------------
 
 
+class Watched(RBF):
+    """Notes the number of rows of each block."""
+
+    def bind(self, Z):
+        bound = super().bind(Z)
+        return lambda X: (self.blocks.append(len(X)), bound(X))[1]
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("rows", [1, 100, 3000])
-def test_predictions_are_those_of_the_formula(rows, dtype, rng, monkeypatch):
+def test_predictions_are_those_of_the_formula(rows, dtype, rng):
     X, Z = rng.rand(rows, 5).astype(dtype), rng.rand(40, 5).astype(dtype)
     A, b = rng.randn(40, 3).astype(dtype), rng.randn(3).astype(dtype)
     expansion = KernelExpansion(RBF(2.0), Z, A, b)
@@ -263,20 +273,12 @@ def test_predictions_are_those_of_the_formula(rows, dtype, rng, monkeypatch):
     scores = expansion(X)
     assert scores.dtype == dtype
     np.testing.assert_allclose(scores, expected, rtol=tolerance, atol=10 * tolerance)
-    monkeypatch.setattr("nysplus.expansion.MIN_BLOCK_ROWS", 1)
-    monkeypatch.setattr("nysplus.expansion.CACHED_VALUES", 40 * 17)
-    pieces = []
-    bind = RBF.bind
-
-    def watched(self, Z):
-        bound = bind(self, Z)
-        return lambda X: (pieces.append(len(X)), bound(X))[1]
-
-    monkeypatch.setattr(RBF, "bind", watched)
-    blocks = KernelExpansion(RBF(2.0), Z, A, b)(X)
-    np.testing.assert_allclose(blocks, expected, rtol=tolerance, atol=10 * tolerance)
-    assert max(pieces) <= 17
-    assert sum(pieces) == rows
+    kernel = Watched(2.0)
+    kernel.blocks = []
+    cut = KernelExpansion(kernel, Z, A, b)(X, block_rows=17)
+    np.testing.assert_allclose(cut, expected, rtol=tolerance, atol=10 * tolerance)
+    assert max(kernel.blocks) <= 17
+    assert sum(kernel.blocks) == rows
 
 
 def test_predictions_of_sparse_rows_are_those_of_dense_ones(rng):

@@ -1,70 +1,163 @@
-"""Rows held out, and models compared on them."""
+"""The rules for holding rows out and comparing models."""
 
 from __future__ import annotations
 
-import factories
 import numpy as np
 import pytest
 
 from nysplus._holdout import (
     PairedComparison,
     best_of,
+    draw_rows,
+    largest_within_noise,
+    mask_out,
     mean_score,
+    row_scores,
     split,
     split_positions,
     stratified_folds,
 )
+from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
 
-
-@pytest.mark.parametrize(("n_rows", "sizes"), [(1000, (50, 200)), (90, (30, 60)), (1, (1, 1))])
-def test_a_split_has_the_sizes_asked_for_or_a_third(n_rows, sizes, rng):
-    X, y = factories.classes(n_rows)
-    held_out, others = split(factories.blocks(X, y), 50, 200, rng)
-    assert (len(held_out), others.n_rows) == sizes
-    if n_rows > 1:
-        assert not {tuple(row) for row in held_out.X} & {tuple(row) for row in others.X}
+X = np.arange(60.0)[:, None]
+CLASSES = Blocks(X, ClassTargets(np.arange(60) % 3, 3))
 
 
-def test_positions_are_split_without_rest(rng):
-    held_out, others = split_positions(20, 5, rng)
-    assert len(held_out) == 5
-    assert sorted([*held_out, *others]) == list(range(20))
+# ---- rows to hold out --------------------------------------------------------------------------
 
 
-def test_values_are_spread_over_all_folds(rng):
-    folds = stratified_folds(ValueTargets(np.arange(100.0)[:, None]), 5, rng)
-    assert sorted(np.concatenate(folds)) == list(range(100))
+@pytest.mark.parametrize(("n_held_out", "n_others"), [(10, 20), (20, 40), (5, 1000)])
+def test_split_rows_are_disjoint(n_held_out, n_others, rng):
+    held_out, others = split(CLASSES, n_held_out, n_others, rng)
+    assert len(held_out) == n_held_out
+    assert others.n_rows == min(n_others, 60 - n_held_out)
+    assert not {*held_out.X[:, 0]} & {*others.X[:, 0]}
+    np.testing.assert_array_equal(held_out.labels.codes, held_out.X[:, 0] % 3)
+
+
+@pytest.mark.parametrize(("n_rows", "expected"), [(60, 20), (5, 2), (3, 1), (2, 1)])
+def test_at_most_a_third_is_held_out(n_rows, expected, rng):
+    blocks = Blocks(X[:n_rows], ClassTargets(np.arange(n_rows) % 2, 2))
+    held_out, others = split(blocks, 1000, 1000, rng)
+    assert (len(held_out), others.n_rows) == (expected, n_rows - expected)
+
+
+def test_a_single_row_is_used_for_both(rng):
+    held_out, others = split(Blocks(X[:1], ValueTargets(X[:1])), 5, 5, rng)
+    np.testing.assert_array_equal(held_out.X, others.X)
+
+
+def test_rows_without_weight_are_not_drawn(rng):
+    weight = np.repeat([0.0, 1.0], 30)
+    held_out, others = split(Blocks(X, ValueTargets(X), weight), 100, 100, rng)
+    assert {*held_out.X[:, 0], *others.X[:, 0]} == {*range(30, 60)}
+
+
+def test_positions_are_a_permutation(rng):
+    held_out, others = split_positions(30, 7, rng)
+    assert len(held_out) == 7
+    assert sorted([*held_out, *others]) == list(range(30))
+
+
+def test_drawn_rows_are_in_order(rng):
+    rows = draw_rows(CLASSES, 20, rng)
+    assert rows.n_rows == 20
+    assert (np.diff(rows.X[:, 0]) > 0).all()
+
+
+def test_masked_rows_keep_their_places(rng):
+    held_out, masked = mask_out(CLASSES, 15, rng)
+    assert held_out.n_rows == 15
+    weight = masked.block(slice(None)).weight
+    np.testing.assert_array_equal(masked.X, X)
+    np.testing.assert_array_equal(np.flatnonzero(weight == 0), held_out.X[:, 0])
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [ClassTargets(np.repeat([0, 1, 2], [10, 20, 30]), 3), ValueTargets(X**2)],
+    ids=["classes", "values"],
+)
+def test_every_fold_has_rows_of_every_kind(targets, rng):
+    folds = stratified_folds(targets, 5, rng)
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(60))
     for fold in folds:
-        assert abs(fold.mean() - 49.5) < 5
         assert (np.diff(fold) > 0).all()
+        # rows are sorted by class, or by value
+        assert np.histogram(fold, [0, 10, 30, 60])[0] == pytest.approx([2, 4, 6], abs=1)
 
 
-def test_the_mean_score_is_weighted(rng):
-    X, y = rng.randn(4, 1), np.array([0, 1, 1, 1])
-    rows = factories.blocks(X, y, sample_weight=np.array([1.0, 2.0, 3.0, 4.0]))
-    assert isinstance(rows.targets, ClassTargets)
-    block = rows.gather(np.arange(4))
-    assert mean_score(lambda X: np.array([[-1.0], [-1.0], [1.0], [1.0]]), block) == 0.8
+# ---- scores ------------------------------------------------------------------------------------
 
 
-def test_of_equal_candidates_the_first_is_best():
-    assert best_of(iter(["b", "aa", "cc"]), len) == "aa"
+def test_scores_of_classes_are_hits():
+    rows = Blocks(X[:4], ClassTargets(np.array([0, 0, 1, 1]), 2), np.array([1.0, 1.0, 1.0, 3.0]))
+    rows = rows.block(slice(None))
+
+    def model(X):
+        return np.array([[-1.0], [1.0], [1.0], [0.5]])
+
+    np.testing.assert_array_equal(row_scores(model, rows), [1, 0, 1, 1])
+    assert mean_score(model, rows) == pytest.approx(5 / 6)
+
+
+def test_scores_of_values_are_squared_errors_with_a_minus():
+    rows = Blocks(X[:2], ValueTargets(np.array([[1.0, 0.0], [2.0, 2.0]]))).block(slice(None))
+
+    def model(X):
+        return np.zeros((2, 2))
+
+    np.testing.assert_array_equal(row_scores(model, rows), [-1, -8])
+    assert mean_score(model, rows) == -4.5
+
+
+# ---- choices -----------------------------------------------------------------------------------
+
+
+def test_the_first_of_equal_candidates_is_chosen():
+    assert best_of(iter(["a", "bbb", "ccc", "d"]), score=len) == "bbb"
+
+
+def test_the_largest_ridge_within_noise_is_chosen():
+    alphas = (0.1, 1.0, 10.0, 100.0)
+    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 1000) == 10.0
+    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 10**8) == 1.0
+    assert largest_within_noise(alphas, np.ones(4), 10) == 100.0
+    assert largest_within_noise(alphas, np.full(4, 1 + 1e-15), 10) == 100.0  # rounded sums
+
+
+BEFORE = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+AFTER = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0])
+WEIGHT = np.array([1.0, 1.0, 2.0, 1.0, 1.0, 3.0, 1.0])
 
 
 def test_models_are_compared_row_by_row():
-    before = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-    after = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0])
-    weight = np.array([1.0, 1.0, 2.0, 1.0, 1.0, 3.0, 1.0])
-    comparison = PairedComparison.of(before, after, weight, 1.0)
-    assert comparison.n_rows == 7
-    assert (comparison.before, comparison.after) == (0.4, 0.7)
-    assert comparison.errors == pytest.approx(3.0 / np.sqrt(1 + 1 + 9 + 4))
-    assert not comparison.better
-    assert PairedComparison.of(before, after, weight, 0.5).better
-    assert "40.00 % before, 70.00 % after on 7 held-out rows" in str(comparison)
+    compared = PairedComparison.of(BEFORE, AFTER, WEIGHT, 1.0)
+    assert (compared.before, compared.after, compared.n_rows) == (0.4, 0.7, 7)
+    # differences times weights: −2, 1, 1, 3
+    assert compared.errors == pytest.approx(3.0 / np.sqrt(4 + 1 + 1 + 9))
+    assert not compared.better
+    assert PairedComparison.of(BEFORE, AFTER, WEIGHT, 0.5).better
 
 
-def test_a_model_that_changes_nothing_is_not_better():
+def test_differences_are_within_bounds_or_not():
+    compared = PairedComparison.of(BEFORE, AFTER, WEIGHT, 1.0)
+    assert compared.within(-1.0, 2.0)
+    assert compared.within(-np.inf, np.inf)
+    assert not compared.within(1.0, 2.0)
+    clear = PairedComparison.of(np.zeros(100), np.ones(100), np.ones(100), 1.0)
+    assert clear.errors == 10.0
+    assert not clear.within(-1.0, 2.0)
+
+
+def test_equal_models_are_not_better():
     same = np.array([1.0, 0.0])
     assert not PairedComparison.of(same, same, np.ones(2), 1.0).better
+
+
+def test_comparisons_are_written_in_the_units_of_the_targets():
+    classes = PairedComparison.of(BEFORE, AFTER, WEIGHT, 1.0)
+    assert str(classes) == "40.00 % before, 70.00 % after on 7 held-out rows"
+    values = PairedComparison.of(np.full(2000, -4.0), np.full(2000, -0.25), np.ones(2000), 1.0)
+    assert str(values) == "error 2 before, 0.5 after on 2,000 held-out rows"

@@ -11,7 +11,7 @@ from nysplus.persistence import load
 from nysplus.plots import LandmarkCurveDisplay
 from nysplus.transformer import Nystroem
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Checkpoint",

@@ -10,17 +10,38 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
-from nysplus._rows.targets import ClassTargets, Targets
+from nysplus._rows.targets import Targets
 from nysplus._typing import Float
 
 Positions = npt.NDArray[np.intp]
 Candidate = TypeVar("Candidate")
 
+# Two accuracies that differ by less than this share of a standard error count as equal.
+NOISE_SHARE = 0.25
+
+
+# ---- rows to hold out ----------------------------------------------------------------------------
+
 
 def split(
     blocks: RowBlocks, n_held_out: int, n_others: int, rng: np.random.RandomState
 ) -> tuple[Block, Blocks]:
-    """Draw rows to hold out and other rows to fit to: a third and two thirds where rows are few."""
+    """Draw rows to hold out, and other rows to fit to.
+
+    At most a third of the drawn rows is held out. A single row is used for both.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    n_held_out, n_others : int
+        Numbers of rows, if `blocks` has enough.
+    rng : RandomState
+
+    Returns
+    -------
+    held_out : Block
+    others : Blocks
+    """
     drawn = blocks.gather(blocks.sample(n_held_out + n_others, rng))
     n_held_out = min(n_held_out, -(-len(drawn) // 3))
     held_out, others = split_positions(len(drawn), n_held_out, rng)
@@ -32,7 +53,7 @@ def split(
 def split_positions(
     n_rows: int, n_held_out: int, rng: np.random.RandomState
 ) -> tuple[Positions, Positions]:
-    """Return the positions of `n_held_out` rows drawn at random, and those of all others."""
+    """Return the positions of `n_held_out` rows drawn at random, and the other positions."""
     order = rng.permutation(n_rows)
     return order[:n_held_out], order[n_held_out:]
 
@@ -47,8 +68,9 @@ def stratified_split(
     """
     order = rng.permutation(rows.sample(rows.n_candidates, rng))
     strata = np.zeros(len(order), dtype=np.intp)
-    if isinstance(rows.targets, ClassTargets):
-        strata = rows.targets.codes[order]
+    codes = None if rows.targets is None else rows.targets.class_codes
+    if codes is not None:
+        strata = codes[order]
     order = order[np.argsort(strata, kind="stable")]
     first_of_class = np.unique(np.sort(strata), return_index=True)[1]
     possible = np.delete(order, first_of_class)
@@ -65,6 +87,20 @@ def stratified_split(
     return rows.block(training).blocks(), scored
 
 
+def draw_rows(blocks: RowBlocks, n_rows: int, rng: np.random.RandomState) -> Blocks:
+    """Return rows drawn at random, in their order and in memory."""
+    return blocks.some(np.sort(blocks.sample(n_rows, rng)))
+
+
+def mask_out(blocks: Blocks, n_rows: int, rng: np.random.RandomState) -> tuple[Blocks, Blocks]:
+    """Draw rows to hold out; return them, and all rows with a weight of zero for the drawn ones.
+
+    For fits whose rows keep their places, such as fits that look up stored kernel values.
+    """
+    rows = np.sort(blocks.sample(n_rows, rng))
+    return blocks.some(rows), blocks.without(rows)
+
+
 def stratified_folds(targets: Targets, n_folds: int, rng: np.random.RandomState) -> list[Positions]:
     """Return the positions of the rows of each fold, sorted; every class is spread over all folds.
 
@@ -74,6 +110,9 @@ def stratified_folds(targets: Targets, n_folds: int, rng: np.random.RandomState)
     order = rng.permutation(n_rows)
     order = order[np.argsort(targets.groups(n_rows)[order], kind="stable")]
     return [np.sort(order[i::n_folds]) for i in range(n_folds)]
+
+
+# ---- scores --------------------------------------------------------------------------------------
 
 
 def row_scores(model: Callable[[Any], Float], rows: Block) -> Float:
@@ -87,6 +126,9 @@ def mean_score(model: Callable[[Any], Float], rows: Block) -> float:
     return float(rows.weight @ row_scores(model, rows) / rows.weight.sum())
 
 
+# ---- choices -------------------------------------------------------------------------------------
+
+
 def best_of(candidates: Iterable[Candidate], score: Callable[[Candidate], Any]) -> Candidate:
     """Return the candidate of the highest score; of equal ones the first.
 
@@ -95,18 +137,37 @@ def best_of(candidates: Iterable[Candidate], score: Callable[[Candidate], Any]) 
     return max(candidates, key=score)
 
 
+def largest_within_noise(alphas: tuple[float, ...], accuracies: Float, count: float) -> float:
+    """Return the largest α whose accuracy is within a quarter standard error of the best.
+
+    More regularisation is the safer of two equals: landmarks that were chosen with the labels
+    make leave-one-out slightly optimistic.
+
+    Parameters
+    ----------
+    alphas : tuple of float
+    accuracies : ndarray of shape (n_alphas,)
+    count : float
+        Number of held-out rows.
+    """
+    best = min(1.0, float(accuracies.max()))  # sums of weights may round to just above
+    slack = NOISE_SHARE * np.sqrt(best * (1.0 - best) / count)
+    return max(a for a, got in zip(alphas, accuracies, strict=True) if got >= best - slack)
+
+
 @dataclass(frozen=True)
 class PairedComparison:
-    """Two models compared on the same held-out rows.
+    """Two models compared row by row on the same held-out rows.
 
     Attributes
     ----------
     before, after : float
-        Mean scores of the rows: accuracy, or minus the mean squared error.
+        Mean score of the first and of the second model: accuracy, or minus the mean squared
+        error.
     errors : float
-        The difference ``after − before`` in units of its standard error.
+        Difference of the two means, in standard errors of the paired difference.
     needed : float
-        Standard errors from which the second model counts as better.
+        Number of standard errors from which on the second model counts as better.
     n_rows : int
         Number of held-out rows.
     """
@@ -119,7 +180,15 @@ class PairedComparison:
 
     @classmethod
     def of(cls, before: Float, after: Float, weight: Float, needed: float) -> PairedComparison:
-        """Compare the scores of the rows by two models."""
+        """Compare the scores that two models give to the same rows.
+
+        Parameters
+        ----------
+        before, after : ndarray of shape (rows,)
+            Scores of the rows with the first and with the second model (see :func:`row_scores`).
+        weight : ndarray of shape (rows,)
+        needed : float
+        """
         mass, differences = float(weight.sum()), weight * (after - before)
         error = float(np.sqrt((differences**2).sum()))
         return cls(
@@ -132,14 +201,17 @@ class PairedComparison:
 
     @property
     def better(self) -> bool:
-        """Whether the second model is better by the standard errors needed."""
+        """Whether the second model is better by at least `needed` standard errors."""
         return self.errors >= self.needed
 
+    def within(self, low: float, high: float) -> bool:
+        """Return whether the difference is between two numbers of standard errors."""
+        return low <= self.errors < high
+
     def __str__(self) -> str:
-        kept = "the learned model is kept" if self.better else "the model stays as it was"
         if min(self.before, self.after) >= 0:
-            said = f"{100 * self.before:.2f} % before, {100 * self.after:.2f} % after"
+            scores = f"{100 * self.before:.2f} % before, {100 * self.after:.2f} % after"
         else:
             before, after = np.sqrt(-self.before), np.sqrt(-self.after)
-            said = f"error {before:.4g} before, {after:.4g} after"
-        return f"refine: {said} on {self.n_rows:,} held-out rows; {kept}"
+            scores = f"error {before:.4g} before, {after:.4g} after"
+        return f"{scores} on {self.n_rows:,} held-out rows"

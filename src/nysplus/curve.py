@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from nysplus._fit.pipeline import ModelSize, choose_landmarks, fit_ridge, resolve_kernel
 from nysplus._fit.plan import Plan
 from nysplus._fit.standard_error import scores_with_errors
 from nysplus._holdout import stratified_split
@@ -185,7 +186,7 @@ def landmark_curve(
             f"landmark_curve needs rows in memory, got {type(X).__name__}. Pass a sample of them "
             "as an array."
         )
-    intake = open_rows(model, X, y, sample_weight, model._wanted())
+    intake = open_rows(model, X, y, sample_weight, model._target_spec())
     rows, _ = intake.open(Progress(), Journal())
     assert isinstance(rows, Blocks)
     n_test = _n_test(test_size, rows.n_candidates)
@@ -317,10 +318,11 @@ def _nested_fits(
 
     The ridges of several sizes are chosen on at most `n_scored` rows.
     """
-    chosen = plan.choose(blocks, rng)
-    problem, points = chosen.problem, chosen.landmarks.points
+    resolved = resolve_kernel(plan, blocks, rng)
+    landmarks = choose_landmarks(resolved, ModelSize(plan.n_landmarks), rng)
+    problem, points = resolved.problem, landmarks.points
     if sizes == [points.shape[0]]:
-        alone = chosen.fit(rng)
+        alone = fit_ridge(resolved, landmarks, rng)
         return [NestedFit(alone.alpha, alone.expansion)]
     feature_map = plan.approximation.build(problem.kernel, points, rng)
     scored = problem.blocks.some(np.sort(problem.blocks.sample(n_scored, rng)))
@@ -333,4 +335,4 @@ def _nested_fits(
     fits = [nested.leading(size).fit() for size in smaller]
     if len(smaller) < len(sizes):
         fits.append(largest.reordered(order))
-    return [fit.behind(chosen.projection) for fit in fits]
+    return [fit.behind(resolved.projection) for fit in fits]

@@ -181,15 +181,15 @@ class KernelExpansion:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_columns"}
 
-    def __call__(self, X: Any) -> Float:
-        """Return the scores of shape (rows, L). O(n (r + L)) a row, in blocks of rows."""
+    def __call__(self, X: Any, block_rows: int | None = None) -> Float:
+        """Return the scores of shape (rows, L). O(n (r + L)) a row, in blocks of `block_rows`."""
         n, r = self.landmarks.shape
         dtype = self.dual_coef.dtype
         width = n + 2 * r
         if self.projection is not None:
             width += X.shape[1]
-        # the kernel matrix of a block stays in a core's cache until it is multiplied by A
-        most = max(MIN_BLOCK_ROWS, CACHED_VALUES // n)
+        # by default the kernel matrix of a block stays in a core's cache until it meets A
+        most = block_rows or max(MIN_BLOCK_ROWS, CACHED_VALUES // n)
         slices = row_slices(X.shape[0], width * dtype.itemsize, most)
         if len(slices) == 1:
             return self._block(X)

@@ -1,4 +1,4 @@
-"""Kernel machines of scikit-learn as expansions ``k(x, Z) A + b``, to be compressed or exported."""
+"""Import fitted kernel machines of scikit-learn as expansions ``k(x, Z) A + b``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils.validation import check_is_fitted
 
 from nysplus._compression.compress import compress_model
+from nysplus._fit.model import Columns, FittedModel
 from nysplus._ridge.path import cholesky
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.opening import TargetSpec, open_rows
-from nysplus._rows.targets import ClassCode, Code, LabelCode, ValueCode
+from nysplus._rows.target_codes import TargetCode, ValueCode, code_of
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
 from nysplus._typing import Float
@@ -29,7 +30,7 @@ from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import KERNELS, Kernel, make_kernel
 
-# Margins of one are likely to be right: odds of about 50 to 1 where no rows tell better.
+# Slope of the log-odds without rows to fit it: a margin of one means odds of about 50 to 1.
 SLOPE = 2.0
 # Ridge of worst margins at the support vectors, in units of k(x, x).
 RIDGE = 1e-2
@@ -41,13 +42,13 @@ TRIED_ROWS, ROUNDING = 32, 1e-4
 
 @dataclass(frozen=True)
 class _Imported:
-    """What a fitted model becomes.
+    """A fitted model of scikit-learn as an expansion.
 
     Attributes
     ----------
     expansion : KernelExpansion
-    code : Code
-        Between scores and what the model predicts.
+    code : TargetCode
+        Between scores and predictions.
     indices : ndarray of shape (n,)
         The landmarks among the rows that the model was fitted to.
     slope : float
@@ -55,7 +56,7 @@ class _Imported:
     """
 
     expansion: KernelExpansion
-    code: Code
+    code: TargetCode
     indices: npt.NDArray[np.intp]
     slope: float = SLOPE
 
@@ -68,14 +69,15 @@ def from_svc(
     n_components: int | None = None,
     budget: int | str | None = None,
 ) -> NystroemClassifier | NystroemRegressor:
-    """Return a fitted kernel machine of scikit-learn as one of this package, smaller if asked for.
+    """Import a fitted kernel machine of scikit-learn, and optionally compress it.
 
-    Scores are those of `model`, except for ``SVC`` and ``NuSVC`` with three classes or more. These
-    vote among pairs of classes, which no single function k(x, Z) A + b does. A class gets its worst
-    margin against the others there, regressed on the kernel at the support vectors, or its mean
-    margin, which is an exact sum, if that agrees more often with the votes half way between
-    neighbouring support vectors. Labels differ where votes are close, and more often for a linear
-    kernel. O(n³) for n support vectors in this case.
+    The scores are those of `model`, except for ``SVC`` and ``NuSVC`` with three or more classes.
+    These classify by votes among all pairs of classes, which no single function k(x, Z) A + b can
+    reproduce. The score of a class is then its worst margin against another class, regressed on
+    the kernel at the support vectors, or its mean margin, which is an exact sum: whichever agrees
+    more often with the votes half way between neighbouring support vectors. Labels may differ
+    where votes are close, and differ more often with a linear kernel. O(n³) for n support vectors
+    in this case.
 
     Parameters
     ----------
@@ -83,22 +85,20 @@ def from_svc(
         Fitted. A pipeline has two steps, scikit-learn's ``Nystroem`` and a linear model. The
         kernel is one that has a name in both packages.
     X, y : rows and targets, as for `fit`, optional
-        With `n_components` or `budget` what `compress` makes use of: rows like those to be
-        predicted, for which support vectors stand in where there are none, and their targets, if
-        they are known. Otherwise what the probabilities of
-        a classifier are scaled by, rows that `model` was not fitted to. Without them a score of 1
-        against −1 means odds of 50 to 1, and the probabilities of ``LogisticRegression`` stay its
-        own.
+        With `n_components` or `budget`: typical rows and, if known, their targets, as for
+        `compress`; by default the support vectors. Otherwise: rows that `model` was not fitted
+        to, with which the probabilities of a classifier are calibrated. Without rows a margin of
+        one means odds of 50 to 1, and the probabilities of ``LogisticRegression`` are kept.
     n_components : int, optional
         Number of landmarks to compress the model to; by default all support vectors stay.
     budget : int or str, optional
-        Bytes to compress the model to, such as 16384 or "16kB", instead of `n_components`.
+        Largest size of the model in bytes, such as 16384 or "16kB", instead of `n_components`.
 
     Returns
     -------
     NystroemClassifier or NystroemRegressor
-        Fitted, with the support vectors (rows, components) as landmarks, or fewer. It has no
-        `alpha_`.
+        Fitted, with the support vectors (rows, components) as landmarks, or fewer landmarks
+        after compression. It has no `alpha_`.
 
     Examples
     --------
@@ -113,27 +113,15 @@ def from_svc(
     (148, 5)
     """
     imported = _imported(model)
-    n, kernel = imported.expansion.landmarks.shape[0], imported.expansion.kernel
-    kind = NystroemRegressor if isinstance(imported.code, ValueCode) else NystroemClassifier
-    result = kind(n, kernel=kernel)
-    result._set_code(imported.code)
-    result.expansion_ = imported.expansion
-    result.landmark_indices_ = imported.indices
-    result.solver_ = type(model).__name__
-    result.n_kernel_evaluations_ = 0
-    result.n_features_in_ = model.n_features_in_
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        result.feature_names_in_ = names
     compressed = n_components is not None or budget is not None
-    if isinstance(result, NystroemClassifier):
-        scaled_by = (None, None) if compressed else (X, y)
-        result._scaling = _scaling(result, imported, *scaled_by)
-    elif not compressed and (X is not None or y is not None):
+    if not imported.code.discrete and not compressed and (X is not None or y is not None):
         raise ValueError(
             "X and y scale the probabilities of a classifier, and a regressor has none. Leave them "
             "out, or compress the model by them with n_components or budget."
         )
+    result = _as_estimator(imported, model)
+    if imported.code.discrete and not compressed:
+        result._adopt(replace(result._model, scaling=_scaling(result, imported, X, y)))
     if not compressed:
         return result
     # support vectors are rows, and those that matter
@@ -143,11 +131,33 @@ def from_svc(
     return small
 
 
-def _scaling(result: NystroemClassifier, imported: _Imported, X: Any, y: Any) -> Scaling:
+def _as_estimator(imported: _Imported, model: Any) -> NystroemClassifier | NystroemRegressor:
+    """Return a fitted estimator whose scores are those of the imported model."""
+    expansion, code, scaling = imported.expansion, imported.code, None
+    names = getattr(model, "feature_names_in_", None)
+    if code.discrete:
+        scaling = Scaling(imported.slope, code.kind == "labels")
+    fitted = FittedModel(
+        expansion,
+        code,
+        Columns(model.n_features_in_, names),
+        scaling,
+        solver=type(model).__name__,
+        landmark_indices=imported.indices,
+    )
+    kind = NystroemClassifier if code.discrete else NystroemRegressor
+    result = kind(expansion.landmarks.shape[0], kernel=expansion.kernel)
+    result._adopt(fitted)
+    return result
+
+
+def _scaling(result: Any, imported: _Imported, X: Any, y: Any) -> Scaling:
+    """Return the scaling of probabilities by rows, or the imported model's own without rows."""
     if (X is None) != (y is None):
         raise ValueError("Probabilities are scaled by rows and their classes: pass both X and y.")
     if X is None:
-        return Scaling(imported.slope, isinstance(imported.code, LabelCode))
+        own: Scaling = result._model.scaling
+        return own
     wanted = TargetSpec("classes", code=imported.code, several=False)
     blocks, _ = open_rows(result, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.arange(blocks.n_rows))
@@ -194,8 +204,10 @@ def _of_support_vectors(model: Any) -> _Imported:
     params = {"gamma": gamma, "coef0": model.coef0, "degree": model.degree}
     kernel = _kernel(model.kernel, Z, **params)
     coefficients, b = _dense(model.dual_coef_), _dense(model.intercept_)
-    code: Code = ClassCode(model.classes_) if is_classifier(model) else ValueCode(1, flat=True)
-    if isinstance(code, ClassCode) and len(code.classes) > 2:
+    code = code_of(
+        "classes" if is_classifier(model) else "values", (), getattr(model, "classes_", None)
+    )
+    if code.n_outputs > 1:
         pairs = _pairs(coefficients, b, model.n_support_)
         expansion = _of_votes(kernel, Z, pairs, model)
     else:
@@ -346,7 +358,7 @@ def _of_pipeline(model: Pipeline) -> _Imported:
     return _Imported(expansion, code, feature_map.component_indices_, slope)
 
 
-def _code_of(model: Pipeline, expansion: KernelExpansion) -> Code:
+def _code_of(model: Pipeline, expansion: KernelExpansion) -> TargetCode:
     """Return how scores become predictions, or raise if these are not those of the pipeline.
 
     Models with coefficients may be linear in something else, such as a logarithm, or a vote.
@@ -354,12 +366,12 @@ def _code_of(model: Pipeline, expansion: KernelExpansion) -> Code:
     linear = model.steps[-1][1]
     rows = expansion.landmarks[:TRIED_ROWS]
     scores, predicted = expansion(rows), np.asarray(model.predict(rows))
-    n_outputs, expected = scores.shape[1], predicted
-    code: Code | None = None
+    expected = predicted
+    code: TargetCode | None = None
     if not is_classifier(linear):
-        code = ValueCode(n_outputs, flat=predicted.ndim == 1)
+        code = code_of("values", predicted.shape[1:], None)
     elif hasattr(linear, "decision_function"):
-        code = LabelCode(n_outputs) if predicted.ndim == 2 else ClassCode(linear.classes_)
+        code = code_of("classes", predicted.shape[1:], linear.classes_)
         expected = np.asarray(model.decision_function(rows))
     size = np.abs(scores).max(initial=np.finfo(np.float64).tiny)
     if code is None or expected.size != scores.size:

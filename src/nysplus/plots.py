@@ -1,4 +1,4 @@
-"""Figures, in the manner of scikit-learn's displays. They need matplotlib: ``nysplus[plot]``."""
+"""Displays in the style of scikit-learn. They need matplotlib: ``nysplus[plot]``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINE, _MARK = "#0072B2", "#D55E00"
 
 
 class LandmarkCurveDisplay:
-    """The score on held-out rows against the number of landmarks, with the size in kilobytes.
+    """Score on held-out rows against the number of landmarks and the size in kilobytes.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class LandmarkCurveDisplay:
 
     See Also
     --------
-    landmark_curve : What it shows.
+    landmark_curve : Computes the curve.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class LandmarkCurveDisplay:
         X, y, sizes, sample_weight, test_size, random_state
             As for :func:`~nysplus.landmark_curve`.
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default, axes of a new figure.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class LandmarkCurveDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default, axes of a new figure.
 
         Returns
         -------
@@ -104,7 +104,6 @@ class LandmarkCurveDisplay:
         """
         _check_matplotlib()
         from matplotlib import pyplot
-        from matplotlib.ticker import FixedLocator, NullLocator
 
         if ax is None:
             _, ax = pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")
@@ -133,19 +132,26 @@ class LandmarkCurveDisplay:
             linestyle="none",
             label=f"recommended: {curve.recommended} landmarks, {_kilobytes(curve.bytes[at])} kB",
         )
-        ax.set_xscale("log")
-        shown = _legible(curve)
-        ax.xaxis.set_major_locator(FixedLocator([curve.sizes[i] for i in shown]))
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.set_xticklabels([f"{curve.sizes[i]}\n{_kilobytes(curve.bytes[i])}" for i in shown])
-        ax.set_xlabel("landmarks\nkilobytes of the model", fontsize=13)
-        unit = " (%)" if curve.metric == "accuracy" else ""
-        ax.set_ylabel(f"{curve.metric} on held-out rows{unit}", fontsize=13)
-        ax.tick_params(labelsize=12)
-        ax.grid(alpha=0.3)
-        ax.legend(loc="lower right", fontsize=12)
+        _label_axes(ax, curve)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _label_axes(ax: Any, curve: LandmarkCurve) -> None:
+    """Put sizes and kilobytes below the horizontal axis, and name both axes."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    ax.set_xscale("log")
+    shown = _legible(curve)
+    ax.xaxis.set_major_locator(FixedLocator([curve.sizes[i] for i in shown]))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticklabels([f"{curve.sizes[i]}\n{_kilobytes(curve.bytes[i])}" for i in shown])
+    ax.set_xlabel("landmarks\nkilobytes of the model", fontsize=13)
+    unit = " (%)" if curve.metric == "accuracy" else ""
+    ax.set_ylabel(f"{curve.metric} on held-out rows{unit}", fontsize=13)
+    ax.tick_params(labelsize=12)
+    ax.grid(alpha=0.3)
+    ax.legend(loc="lower right", fontsize=12)
 
 
 def _kilobytes(size: int) -> str:
@@ -153,10 +159,10 @@ def _kilobytes(size: int) -> str:
 
 
 def _legible(curve: LandmarkCurve) -> list[int]:
-    """Return which sizes get a tick: those that leave room for the text of their neighbours."""
+    """Return the positions of the sizes that get a tick, so that their labels do not overlap."""
     shown = [len(curve.sizes) - 1]
     for i in range(len(curve.sizes) - 2, -1, -1):
-        # on the axis as a whole, from 0 to 1, where a label of four digits takes a tenth
+        # a label of four digits takes a tenth of the axis
         whole = math.log(curve.sizes[-1] / curve.sizes[0])
         if math.log(curve.sizes[shown[-1]] / curve.sizes[i]) > 0.1 * whole:
             shown.append(i)
@@ -164,7 +170,7 @@ def _legible(curve: LandmarkCurve) -> list[int]:
 
 
 def _check_matplotlib() -> None:
-    """Raise before any work where matplotlib is not installed."""
+    """Raise if matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
         raise ImportError(
             'Figures need matplotlib, which is not installed. Run pip install "nysplus[plot]".'

@@ -1,7 +1,9 @@
-"""The feature map alone, for pipelines with any other model behind it."""
+"""The feature map alone, for pipelines with any linear model."""
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from nysplus._fit.model import Columns, adopt
+from nysplus._fit.pipeline import ModelSize, choose_landmarks, resolve_kernel
 from nysplus._fit.plan import make_plan
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._rows.applying import predicted
@@ -25,11 +29,11 @@ from nysplus.landmarks import make_selector
 class Nystroem(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
 ):
-    """Approximate kernel feature map from few landmarks, which labels may help to choose.
+    """Approximate a kernel feature map with few landmarks, chosen with or without labels.
 
-    Takes the place of :class:`sklearn.kernel_approximation.Nystroem`: with the defaults it draws
-    the same landmarks for the same seed and spans the same features. Beyond it: every selector
-    and every map of this library, CSR input, memory that follows ``working_memory``.
+    Replaces :class:`sklearn.kernel_approximation.Nystroem`: with the defaults and the same seed it
+    draws the same landmarks and spans the same features. In addition it has every selector and
+    every map of this library, accepts CSR input, and limits its memory by ``working_memory``.
 
     Parameters
     ----------
@@ -45,11 +49,11 @@ class Nystroem(
     n_components : int, default=100
         Number of landmarks.
     selection : str, LandmarkSelector or array, default="uniform"
-        As for :class:`~nysplus.NystroemClassifier`. Rules that look at targets take them from `y`.
+        As for :class:`~nysplus.NystroemClassifier`. Supervised rules take the targets from `y`.
     approximation : str or map object, default="standard"
         As for :class:`~nysplus.NystroemClassifier`.
     alpha : "auto", float or sequence of floats, default="auto"
-        Ridge of the first model that supervised selections fit; without effect on others.
+        Ridge of the pilot model of supervised selections; ignored by the others.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
 
@@ -58,7 +62,7 @@ class Nystroem(
     components_ : ndarray or CSR matrix of shape (n, n_features)
         The landmarks.
     component_indices_ : ndarray of shape (n,) or None
-        Their row numbers, where they are rows.
+        Row numbers of the landmarks; None if they are not rows of X.
     feature_map_ : FeatureMap
     gamma_ : float or None
     n_features_in_ : int
@@ -67,8 +71,8 @@ class Nystroem(
     Notes
     -----
     Features are the whitened kernel principal components ``Σ^{-1/2} Uᵀ k(Z, x)``, strongest
-    first. There are as many as the landmarks have independent directions, so fewer than
-    `n_components` where landmarks repeat each other.
+    first. Their number is the rank of the landmarks' kernel matrix, which is less than
+    `n_components` if landmarks repeat each other.
 
     Examples
     --------
@@ -116,10 +120,10 @@ class Nystroem(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), or rows from elsewhere
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
             As for :meth:`NystroemClassifier.fit`.
         y : array-like, optional
-            Targets, for selections that use them; the name of their column in tables.
+            Targets, for supervised selections. For tables, the name of their column.
 
         Returns
         -------
@@ -130,17 +134,20 @@ class Nystroem(
         )
         selector = make_selector(self.selection)
         looks = selector.targets != "ignored" or kernel.is_tuned
-        wanted = TargetSpec("classes" if looks else None, required=False)
-        intake = open_rows(self, X, y, None, wanted)
-        plan = make_plan(self, kernel, intake.n_features, intake.dtype, intake.kind)
+        spec = TargetSpec("classes" if looks else None, required=False)
+        columns = copy(self)  # which scikit-learn's validation writes to
+        rows = open_rows(columns, X, y, None, spec)
+        plan = make_plan(self, kernel, rows.n_features, rows.dtype, rows.kind)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
-            blocks, _ = intake.open(progress, Journal())
-            chosen = plan.choose(blocks, rng)
-            self.feature_map_ = plan.approximation.build(
-                chosen.problem.kernel, chosen.landmarks.points, rng, principal=True
+            blocks, _ = rows.open(progress, Journal())
+            resolved = resolve_kernel(plan, blocks, rng)
+            landmarks = choose_landmarks(resolved, ModelSize(plan.n_landmarks), rng)
+            feature_map = plan.approximation.build(
+                resolved.problem.kernel, landmarks.points, rng, principal=True
             )
-            self.component_indices_ = chosen.landmarks.indices
+        found = {"feature_map_": feature_map, "component_indices_": landmarks.indices}
+        adopt(self, Columns.of(columns), **found)
         return self
 
     def transform(self, X: Any) -> Float:
@@ -155,21 +162,7 @@ class Nystroem(
         ndarray of shape (n_rows, n_features_out), float32 for float32 rows, else float64
         """
         check_is_fitted(self)
-        features: Float = predicted(self, X, self._features)
-        return features
-
-    def _features(self, X: Any) -> Float:
-        """Return the features of checked rows."""
-        feature_map: FeatureMap = self.feature_map_
-        dtype = float_dtype(X.dtype)
-        working = dtype if feature_map.allows_float32 else np.dtype(np.float64)
-        features = np.empty((X.shape[0], feature_map.rank), dtype=dtype)
-        evaluate = feature_map.features(working)
-        slices = row_slices(X.shape[0], 8 * (2 * X.shape[1] + feature_map.n_landmarks))
-        for rows, part in zip(
-            slices, in_threads(lambda rows: evaluate(X[rows]), slices), strict=True
-        ):
-            features[rows] = part
+        features: Float = predicted(self, X, partial(features_of, self.feature_map_))
         return features
 
     @property
@@ -193,3 +186,16 @@ class Nystroem(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def features_of(feature_map: FeatureMap, X: Any) -> Float:
+    """Return the features of checked rows, block by block."""
+    dtype = float_dtype(X.dtype)
+    working = dtype if feature_map.allows_float32 else np.dtype(np.float64)
+    features = np.empty((X.shape[0], feature_map.rank), dtype=dtype)
+    evaluate = feature_map.features(working)
+    slices = row_slices(X.shape[0], 8 * (2 * X.shape[1] + feature_map.n_landmarks))
+    parts = in_threads(lambda rows: evaluate(X[rows]), slices)
+    for rows, part in zip(slices, parts, strict=True):
+        features[rows] = part
+    return features

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from factories import alter
 from sklearn.model_selection import train_test_split
 
 from nysplus import NystroemClassifier, NystroemRegressor
@@ -124,7 +125,7 @@ def test_int8_accuracy_is_within_half_a_point(split, n):
     X, X_test, y, y_test = split
     model = NystroemClassifier(n, random_state=0).fit(X, y)
     exact = model.score(X_test, y_test)
-    model.expansion_ = pack_expansion(model.expansion_, "int8", X)
+    alter(model, expansion=pack_expansion(model.expansion_, "int8", X))
     assert model.model_bytes_ < 1.1 * n * (64 + 10) + 4 * (64 + 10 + 10)
     assert model.score(X_test, y_test) >= exact - 0.005
 
@@ -137,7 +138,7 @@ def test_large_coefficients_that_cancel_are_solved_again(split):
     exact = model.score(X_test, y_test)
     full = model.expansion_
     for dtype, loss in (("float32", 0.005), ("float16", 0.005), ("int8", 0.03)):
-        model.expansion_ = pack_expansion(full, dtype, X)
+        alter(model, expansion=pack_expansion(full, dtype, X))
         assert model.score(X_test, y_test) >= exact - loss
 
 
@@ -149,7 +150,8 @@ def test_projections_are_stored(split, metric, dtype):
     exact = model.score(X_test, y_test)
     P = model.expansion_.projection
     assert P is not None
-    model.expansion_ = small = pack_expansion(model.expansion_, dtype, X[:600])
+    small = pack_expansion(model.expansion_, dtype, X[:600])
+    alter(model, expansion=small)
     # the units of features have no common scale
     wide = dtype == "int8" and metric == "diagonal"
     assert small.packed.projection.values.dtype == ("float32" if wide else dtype)
@@ -173,7 +175,7 @@ def test_regression_with_few_rows_and_several_outputs(rng):
     Y = np.stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1)
     model = NystroemRegressor(25, random_state=0).fit(X[:30], Y[:30])
     exact = model.predict(X)
-    model.expansion_ = pack_expansion(model.expansion_, "int8", X[:30])
+    alter(model, expansion=pack_expansion(model.expansion_, "int8", X[:30]))
     assert np.sqrt(((model.predict(X) - exact) ** 2).mean()) < 0.05 * exact.std()
 
 

@@ -8,6 +8,7 @@ import factories
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from factories import alter
 from sklearn.exceptions import NotFittedError
 
 from nysplus import NystroemClassifier, NystroemRegressor, load
@@ -73,7 +74,7 @@ def test_a_copy_with_consistent_attributes(halves, large):
     assert small.n_components == 40
     assert small.landmarks_.shape == (40, 64)
     assert small.landmark_indices_ is None
-    assert small._scaling == large._scaling
+    assert small._model.scaling == large._model.scaling
     np.testing.assert_array_equal(small.classes_, large.classes_)
     assert small.model_bytes_ < large.model_bytes_ / 4
     assert small.predict_proba(X).shape == (len(X), 10)
@@ -93,7 +94,7 @@ def test_classes_of_rows_scale_probabilities(halves, large):
     X_test, y_test = halves[2:]
     small = compress_model(large, 20, X=X_test, y=y_test)
     scaled = log_loss(small, X_test, y_test)
-    small._scaling = large._scaling
+    alter(small, scaling=large._model.scaling)
     assert scaled < log_loss(small, X_test, y_test)
 
 
@@ -252,8 +253,9 @@ def test_a_budget_behind_a_map(rng, map_shape, n_rows):
     model = NystroemClassifier(100, random_state=0).fit(X, y)
     P = None if map_shape is None else rng.uniform(0.5, 1.5, map_shape)
     r = 5 if map_shape is None else map_shape[-1]
-    model.expansion_ = factories.expansion(
-        rng.randn(100, r), rng, RBF(0.3), n_outputs=1, projection=P
+    alter(
+        model,
+        expansion=factories.expansion(rng.randn(100, r), rng, RBF(0.3), n_outputs=1, projection=P),
     )
     small = compress_model(model, budget=600, X=X[:n_rows] if n_rows else None)
     assert small.model_bytes_ <= 600
@@ -265,8 +267,9 @@ def test_too_few_bytes_for_one_landmark(moons, rng, map_shape):
     model = NystroemClassifier(50, random_state=0).fit(*moons)
     P = None if map_shape is None else rng.uniform(0.5, 1.5, map_shape)
     r = 5 if map_shape is None else map_shape[-1]
-    model.expansion_ = factories.expansion(
-        rng.randn(50, r), rng, RBF(0.3), n_outputs=1, projection=P
+    alter(
+        model,
+        expansion=factories.expansion(rng.randn(50, r), rng, RBF(0.3), n_outputs=1, projection=P),
     )
     with pytest.raises(ValueError, match="no room for a single landmark") as error:
         compress_model(model, budget=10)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import reference
 from sklearn import config_context
+from threadpoolctl import threadpool_limits
 
 from nysplus._ridge.conjugate_gradients import (
     NormalEquations,
@@ -190,14 +191,15 @@ def test_rows_without_weight_do_not_enter_the_sketch(rng):
     np.testing.assert_allclose(sketches[0], sketches[1], rtol=1e-9, atol=1e-9)
 
 
-def test_the_sketch_depends_on_the_seed_alone(rng, monkeypatch):
+def test_the_sketch_depends_on_the_seed_alone(rng):
     dense = problem(rng)
     sketches = []
     for threads in (1, 2):
-        monkeypatch.setattr(
-            "nysplus._runtime.threads.thread_count", lambda threads=threads: threads
-        )
-        with config_context(working_memory=SMALL):
+        # each thread has the same memory, so that the blocks are the same
+        with (
+            threadpool_limits(threads, user_api="blas"),
+            config_context(working_memory=threads * SMALL),
+        ):
             sketches.append(dense.equations().sketch(np.random.RandomState(3)))
     np.testing.assert_array_equal(*sketches)
     other = dense.equations().sketch(np.random.RandomState(4))

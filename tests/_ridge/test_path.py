@@ -6,7 +6,7 @@ import reference
 
 from nysplus._fit.plan import AUTO_ALPHAS, make_alphas
 from nysplus._ridge.moments import Moments
-from nysplus._ridge.path import RidgePath, largest_within_noise, smallest_eigenvalue
+from nysplus._ridge.path import RidgePath, smallest_eigenvalue
 
 
 def moments_of(features, Y, weight):
@@ -233,14 +233,6 @@ def test_blocks_of_float32_are_summed_in_float64(rng):
 
 
 # ---- choices -----------------------------------------------------------------------------------
-
-
-def test_the_largest_ridge_within_noise_wins():
-    alphas = (0.1, 1.0, 10.0, 100.0)
-    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 1000) == 10.0
-    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 10**8) == 1.0
-    assert largest_within_noise(alphas, np.ones(4), 10) == 100.0
-    assert largest_within_noise(alphas, np.full(4, 1 + 1e-15), 10) == 100.0  # rounded sums
 
 
 def test_make_alphas():

@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from nysplus._ridge.probability import SLOPES, Scaling, fit_scaling, loss_derivative
-from nysplus._rows.targets import ClassCode, ClassTargets, IndicatorTargets, LabelCode
+from nysplus._rows.target_codes import ClassCode, LabelCode
+from nysplus._rows.targets import ClassTargets, IndicatorTargets
 
 
 def draw(P, rng):

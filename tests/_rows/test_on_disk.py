@@ -8,6 +8,7 @@ import threading
 import tracemalloc
 from itertools import pairwise
 
+import factories
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -39,30 +40,14 @@ def _small_chunks(monkeypatch):
     monkeypatch.setattr(_streams, "MAX_CHUNK_ROWS", CHUNK)
 
 
-def _rows():
-    rng = np.random.RandomState(0)
-    return rng.standard_normal((N, D)), rng
-
-
-def _targets():
-    X, rng = _rows()
-    score = X[:, 0] * X[:, 1] + 0.5 * rng.standard_normal(N)
-    several = np.searchsorted([-0.5, 0.5], score)
-    values = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.3 * rng.standard_normal(N)
-    return {
-        "binary": (score > 0).astype(int),
-        "signed": np.where(score > 0, 1.0, -1.0),
-        "boolean": score > 0,
-        "several": several,
-        "text": np.array(["low", "mid", "uppermost"], dtype=object)[several],
-        "labels": np.c_[score > 0, X[:, 2] > 0, score < 1].astype(int),
-        "values": values,
-        "two-values": np.c_[values, score + 5],
-    }
-
-
-X, TARGETS = _rows()[0], _targets()
-WEIGHT = np.random.RandomState(1).choice([0.0, 0.5, 1.0, 3.0], N)
+ROWS = factories.table(N, D)
+X, WEIGHT = ROWS.X, ROWS.weight
+TARGETS = {
+    **ROWS.targets,
+    "signed": np.where(ROWS.targets["binary"], 1.0, -1.0),
+    "boolean": ROWS.targets["binary"].astype(bool),
+    "text": ROWS.targets["text"].astype(object),
+}
 
 
 # ---- where rows may be --------------------------------------------------------------------------

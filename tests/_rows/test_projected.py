@@ -16,7 +16,7 @@ from nysplus._ridge.fit import fit_expansion
 from nysplus._rows import on_disk as _streams
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.opening import TargetSpec, open_rows
-from nysplus._rows.projected import ProjectedBlocks, project, projected
+from nysplus._rows.projected import ProjectedBlocks, composed, project, projected
 from nysplus._rows.targets import ClassTargets
 from nysplus._runtime.checkpoint import Checkpoint, FileJournal, Journal
 from nysplus._runtime.progress import Progress
@@ -249,3 +249,15 @@ def test_every_selection_works_behind_a_map(selection):
     P = np.random.RandomState(1).standard_normal((D, R))
     _, landmarks = _fitted(ProjectedBlocks(Blocks(X, ClassTargets(Y, 3)), P), selection)
     assert landmarks.points.shape == (20, R)
+
+
+def test_maps_are_composed(rng):
+    X, p, q = rng.rand(5, 3), rng.rand(3), rng.rand(3)
+    P, Q = rng.rand(3, 3), rng.rand(3, 2)
+    for first, second in [(p, q), (p, Q), (P, q), (P, Q)]:
+        one, other = (np.diag(part) if part.ndim == 1 else part for part in (first, second))
+        both = composed(first, second)
+        whole = np.diag(both) if both.ndim == 1 else both
+        np.testing.assert_allclose(X @ whole, X @ one @ other)
+    assert composed(None, None) is None
+    assert composed(None, p) is composed(p, None) is p

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from nysplus._rows.accumulators import MeanAndScatter, TopRows
 from nysplus._rows.survey import PartSummary, Survey
-from nysplus._rows.targets import ClassCode, LabelCode, ValueCode
+from nysplus._rows.target_codes import ClassCode, LabelCode, ValueCode
 
 N, D = 97, 4
 

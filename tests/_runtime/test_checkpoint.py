@@ -19,7 +19,8 @@ import sklearn
 from threadpoolctl import threadpool_limits
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._ridge import solvers as _solvers
+from nysplus._ridge.fit import fit_expansion
+from nysplus._ridge.rules import SolverRules
 from nysplus._runtime.checkpoint import Checkpoint, Step
 from nysplus.kernels import RBF, FunctionKernel
 
@@ -186,21 +187,26 @@ def test_weighted_rows(monkeypatch, tmp_path, path):
 
 
 SOLVERS = {
-    "direct-float64": (np.float64, [_solvers.Direct(np.float64)], True),
-    "direct-float32": (np.float32, [_solvers.Direct(np.float32)], True),
-    "direct-float32 polished": (np.float32, [_solvers.Direct(np.float32)], False),
-    "gram-float64": (np.float64, [_solvers.GramFirst(False)], True),
-    "gram-float64 polished": (np.float64, [_solvers.GramFirst(True)], False),
+    "direct-float64": (np.float64, True),
+    "direct-float32": (np.float32, True),
+    "direct-float32 polished": (np.float32, False),
+    "gram-float64": (np.float64, True),
+    "gram-float64 polished": (np.float64, False),
 }
+
+
+def _use(monkeypatch, rules):
+    """Let estimators fit by these rules: they have no parameter for them."""
+    monkeypatch.setitem(fit_expansion.__kwdefaults__, "rules", rules)
 
 
 @pytest.mark.parametrize(("store", "alpha"), [("ndarray", "auto"), ("memmap", 0.1)])
 @pytest.mark.parametrize("case", SOLVERS)
 def test_every_solver(monkeypatch, tmp_path, path, case, store, alpha):
-    dtype, ways, certified = SOLVERS[case]
-    monkeypatch.setattr(_solvers, "_ways", lambda task: [*ways, _solvers.Direct(np.float64)])
-    monkeypatch.setattr(_solvers, "_certified", lambda error, found: certified)
-    monkeypatch.setattr(_solvers, "FINE_TOLERANCE", 1e-13)
+    dtype, certified = SOLVERS[case]
+    solvers = (case.removesuffix(" polished"), "direct-float64")
+    tolerance = np.inf if certified else 0.0
+    _use(monkeypatch, SolverRules(solvers=solvers, tolerance=tolerance, fine_tolerance=1e-13))
     args = STORES[store](tmp_path, X.astype(dtype), TARGETS["classes"])
     model = _assert_goes_on(
         monkeypatch,
@@ -214,8 +220,9 @@ def test_every_solver(monkeypatch, tmp_path, path, case, store, alpha):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_iterative_solver_is_not_recorded(monkeypatch, path, target):
-    """What it keeps between passes is in memory only."""
-    monkeypatch.setattr(_solvers.Iterative, "cost", lambda *sizes: 0.0)
+    """What it stores between passes is in memory only."""
+    free = dict.fromkeys(("exponential_cost", "stored_value_cost", "sketched_value_cost"), 0.0)
+    _use(monkeypatch, SolverRules(typical_iterations=0, **free))
     args = X, TARGETS[target]
     assert _model(target).fit(*args).solver_.startswith("iterative")
     model = _assert_goes_on(monkeypatch, lambda: _model(target), args, path, [0.2, 0.8])
@@ -400,7 +407,8 @@ def record(monkeypatch, path):
 )
 def test_other_parameters(record, name, value):
     with _refused(
-        record, rf"was written by another fit: {name}\b.* differ. Delete it to start anew"
+        record,
+        rf"was written by another fit: {name}\b.* differ. Delete it to start from the beginning",
     ):
         _model(**{name: value}).fit(X, TARGETS["classes"], checkpoint=record)
     _assert_identical(
@@ -499,7 +507,9 @@ def test_files_that_are_no_records(path, case):
 def test_truncated_records(record, share):
     content = record.read_bytes()
     record.write_bytes(content[: int(share * len(content))])
-    with _refused(record, "is no checkpoint of a fit, or a damaged one.*Delete it to start anew"):
+    with _refused(
+        record, "is no checkpoint of a fit, or a damaged one.*Delete it to start from the beginning"
+    ):
         _model().fit(X, TARGETS["classes"], checkpoint=record)
 
 
@@ -557,7 +567,7 @@ def test_a_full_disk(monkeypatch, tmp_path, path, store, how):
     before = path.read_bytes()
     with (
         _limited(monkeypatch, how, len(before) // 2),
-        pytest.warns(UserWarning, match=r"could not be written.*the one before it stays valid"),
+        pytest.warns(UserWarning, match=r"could not be written.*the last one stays valid"),
     ):
         _kill(monkeypatch, _model(), args, path, 7)  # seven more
     assert path.read_bytes() == before
@@ -571,7 +581,7 @@ def test_a_full_disk(monkeypatch, tmp_path, path, store, how):
 def test_a_fit_ends_on_a_full_disk(monkeypatch, path, how):
     with (
         _limited(monkeypatch, how, 100),
-        pytest.warns(UserWarning, match=r"could not be written \(.*there is none yet.*goes on"),
+        pytest.warns(UserWarning, match=r"could not be written \(.*there is none yet.*continues"),
     ):
         model = _model().fit(X, TARGETS["classes"], checkpoint=Checkpoint(path, 0))
     _assert_identical(model, _model().fit(X, TARGETS["classes"]))
@@ -579,7 +589,7 @@ def test_a_fit_ends_on_a_full_disk(monkeypatch, path, how):
 
 
 def test_what_a_kill_in_a_write_leaves_goes_with_the_record(path):
-    path.with_name(path.name + ".part").write_bytes(b"half of a")
+    path.with_name(f".{path.name}.0123abcd.part").write_bytes(b"half of a")
     _model().fit(X, TARGETS["classes"], checkpoint=path)
     assert os.listdir(path.parent) == []
 

@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from nysplus import NystroemClassifier
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.slicing import row_slices
-from nysplus._runtime.threads import in_threads, thread_count
+from nysplus._runtime.threads import in_threads, thread_count, using_threads
 
 
 @pytest.fixture
@@ -91,11 +91,9 @@ def test_the_number_of_threads_changes_no_bit(alpha, dtype, monkeypatch):
     with threadpool_limits(1, user_api="blas"):
         for number in (1, 2, 3):
             workers[number] = []
-            monkeypatch.setattr(
-                "nysplus._runtime.threads.thread_count", lambda number=number: number
-            )
-            model = NystroemClassifier(40, gamma=20.0, alpha=alpha, random_state=0).fit(X, y)
-            models[number] = model, model.decision_function(X)
+            with using_threads(number):
+                model = NystroemClassifier(40, gamma=20.0, alpha=alpha, random_state=0).fit(X, y)
+                models[number] = model, model.decision_function(X)
     assert [len(pools) > 50 for pools in workers.values()] == [False, True, True]
     one, scores = models[1]
     for other, other_scores in (models[2], models[3]):

@@ -10,12 +10,13 @@ from sklearn.model_selection import GridSearchCV
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._fit.plan import AUTO_ALPHAS
+from nysplus._holdout import split
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus._tuning import width as tuning
 from nysplus.kernels import RBF, Laplacian, Linear, Polynomial
-from nysplus.landmarks import Auto, GivenLandmarks, KMeans, NegativeMargin, Uniform
+from nysplus.landmarks import Auto, GivenLandmarks, KMeans, NegativeMargin, Problem, Uniform
 
 
 def checkerboard(rng, rows, cells):
@@ -50,7 +51,7 @@ def test_chosen_width_is_nearly_the_best(rng):
     assert auto.score(X[test], y[test]) > max(scores.values()) - 0.02
 
 
-def test_values_are_judged_by_their_error(rng):
+def test_values_are_compared_by_their_error(rng):
     X = rng.rand(3000, 1)
     widths = [
         NystroemRegressor(50, gamma="auto", random_state=0).fit(X, np.sin(k * X[:, 0])).gamma_
@@ -59,35 +60,25 @@ def test_values_are_judged_by_their_error(rng):
     assert widths[1] >= 4 * widths[0]
 
 
-def test_rows_that_judge_make_no_landmark(rng, monkeypatch):
-    seen = {}
-    original = tuning._landmarks
-
-    def spy(pool, *args):
-        seen["pool"] = pool.X
-        return original(pool, *args)
-
-    widths = tuning._widths
-
-    def judged_by(judged, *args):
-        seen["judged"] = judged.X
-        return widths(judged, *args)
-
-    monkeypatch.setattr(tuning, "_landmarks", spy)
-    monkeypatch.setattr(tuning, "_widths", judged_by)
+def test_no_validation_row_is_a_landmark(rng):
     X, y = checkerboard(rng, 500, 3)
-    NystroemClassifier(20, gamma="auto", random_state=0).fit(X, y)
-    pool, judged = ({tuple(row) for row in seen[name]} for name in ("pool", "judged"))
-    assert not pool & judged
-    assert len(pool | judged) == 500
-    assert len(judged) == 167
+    blocks = Blocks(X, ClassTargets(y, 2))
+    validation, others = split(blocks, 100, 400, rng)
+    problem = Problem(others, RBF(), StandardMap(), AUTO_ALPHAS)
+    found = tuning.choose_width(validation, problem, Uniform(), 300, rng)
+    landmarks, training, unseen = (
+        {tuple(row) for row in rows} for rows in (found.landmarks, others.X, validation.X)
+    )
+    assert len(landmarks) == 300
+    assert landmarks <= training
+    assert not landmarks & unseen
 
 
 def test_leave_one_out_is_that_of_fits_without_the_row(rng):
     X, y = checkerboard(rng, 40, 2)
-    judged = Blocks(X, ClassTargets(y, 2)).gather(np.arange(40))
+    validation = Blocks(X, ClassTargets(y, 2)).gather(np.arange(40))
     Z, kernel, alphas = rng.rand(6, 2), RBF(3.0), (1e-3, 1.0)
-    accuracies, errors = tuning._leave_one_out(judged, kernel, Z, alphas, rng)
+    accuracies, errors = tuning._leave_one_out(validation, kernel, Z, alphas, rng)
     for number, alpha in enumerate(alphas):
         scores = np.empty(40)
         for i in range(40):
@@ -103,16 +94,16 @@ def test_errors_of_values_are_clipped_in_their_own_units(rng):
     X, y = rng.rand(50, 1), rng.randn(50, 2)
     Z = rng.rand(5, 1)
 
-    def judge(Y):
-        judged = Blocks(X, ValueTargets(Y)).gather(np.arange(50))
-        return tuning._leave_one_out(judged, RBF(1.0), Z, (0.1,), rng)
+    def scored(Y):
+        validation = Blocks(X, ValueTargets(Y)).gather(np.arange(50))
+        return tuning._leave_one_out(validation, RBF(1.0), Z, (0.1,), rng)
 
-    accuracies, errors = judge(y)
+    accuracies, errors = scored(y)
     assert accuracies is None
-    assert judge(1e6 * y + 3)[1] == pytest.approx(errors, rel=1e-6)
+    assert scored(1e6 * y + 3)[1] == pytest.approx(errors, rel=1e-6)
     wild = y.copy()
     wild[0] = 1e9
-    assert judge(wild)[1] < 2 * tuning.MAX_VARIANCES
+    assert scored(wild)[1] < 2 * tuning.MAX_VARIANCES
 
 
 @pytest.mark.parametrize(
@@ -170,7 +161,7 @@ def test_the_transformer_goes_by_y(rng):
     features = Nystroem(gamma="auto", n_components=40, random_state=0)
     assert features.fit(X, y).gamma_ > 0
     assert features.fit(X, X[:, 0]).gamma_ > 0  # values
-    with pytest.raises(ValueError, match="gamma='auto' goes by the targets, and there are none"):
+    with pytest.raises(ValueError, match="gamma='auto' needs targets, and y is None"):
         features.fit(X)
 
 
@@ -188,12 +179,12 @@ def test_grid_search_over_everything_new(rng):
 
 def test_nine_widths_about_scale(rng):
     X, y = checkerboard(rng, 300, 2)
-    blocks = Blocks(X, ClassTargets(y, 2))
-    judged, pool = tuning.split_rows(blocks, 100, 200, rng)
-    middle = RBF("scale").resolve(pool, rng)
-    widths = list(tuning._widths(judged, middle, X[:10], AUTO_ALPHAS, rng))
+    validation, others = split(Blocks(X, ClassTargets(y, 2)), 100, 200, rng)
+    middle = RBF("scale").resolve(others, rng)
+    widths = list(tuning._widths(validation, middle, X[:10], AUTO_ALPHAS, rng))
     ratios = sorted(width.kernel.gamma / middle.gamma for width in widths)
     np.testing.assert_allclose(ratios, 2.0 ** np.arange(-4, 5))
-    best = tuning.choose_width(judged, pool, RBF(), Uniform(), 10, AUTO_ALPHAS, rng)
-    assert best.merit <= best.accuracy
+    problem = Problem(others, RBF(), StandardMap(), AUTO_ALPHAS)
+    best = tuning.choose_width(validation, problem, Uniform(), 10, rng)
+    assert best.score <= best.accuracy
     assert StandardMap().build(best.kernel, best.landmarks, rng).rank > 0

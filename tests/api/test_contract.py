@@ -1,8 +1,15 @@
-"""scikit-learn's own checks, for every estimator × selector × map, at 100 and at 5 landmarks."""
+"""scikit-learn's own checks of estimators, selectors, maps and sizes.
+
+`make test` runs combinations in which every pair of values occurs; `make test-all` runs all of
+them.
+"""
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nysplus import (
@@ -19,33 +26,53 @@ from nysplus.landmarks import SELECTORS
 pytestmark = pytest.mark.filterwarnings("ignore:n_components=100 exceeds")
 
 SHORT = Refinement(n_epochs=1, search=False)
-MAPS = ["standard", RandomizedMap(), EnsembleMap()]
-FOR_VALUES = [name for name in SELECTORS if SELECTORS[name].targets != "classes"]
-WITHOUT_TARGETS = [name for name in FOR_VALUES if SELECTORS[name].targets != "needed"]
+SIZES = [100, 5]
+MAPS = {"standard": "standard", "randomized": RandomizedMap(), "ensemble": EnsembleMap()}
+# Kinds of selectors that an estimator has no use for.
+UNUSED = {
+    NystroemClassifier: set(),
+    NystroemRegressor: {"classes"},
+    Nystroem: {"classes", "needed"},
+}
+
+COMBINATIONS = [
+    (kind, selection, approximation, size)
+    for kind, selection, approximation, size in product(UNUSED, SELECTORS, MAPS, SIZES)
+    if SELECTORS[selection].targets not in UNUSED[kind]
+]
 
 
-def variants(kind, selections):
-    for n in (100, 5):
-        yield kind(n_components=n)
-        for selection in selections:
-            yield kind(n_components=n, selection=selection)
-        for approximation in MAPS[1:]:
-            yield kind(n_components=n, approximation=approximation)
+def pairwise(rows, first):
+    """Return few of the rows, `first` among them, in which all pairs of two columns' values occur.
+
+    Each further row is the one with most pairs that have not occurred yet.
+    """
+    pairs = {row: set(combinations(enumerate(row), 2)) for row in rows}
+    chosen = list(first)
+    missing = set().union(*pairs.values()).difference(*(pairs[row] for row in chosen))
+    while missing:
+        chosen.append(max(rows, key=lambda row: len(pairs[row] & missing)))
+        missing -= pairs[chosen[-1]]
+    return chosen
 
 
-ESTIMATORS = [
-    *variants(NystroemClassifier, SELECTORS),
-    *variants(NystroemRegressor, FOR_VALUES),
-    *variants(Nystroem, WITHOUT_TARGETS),
-    *(
-        kind(**parameters)
-        for kind in (NystroemClassifier, NystroemRegressor)
-        for parameters in (
-            {"n_components": 5, "refine": SHORT},
-            {"budget": "4kB"},
-            {"budget": "4kB", "refine": SHORT},
-        )
-    ),
+def estimators(rows):
+    return [
+        kind(n_components=size, selection=selection, approximation=clone(MAPS[name], safe=False))
+        for kind, selection, name, size in rows
+    ]
+
+
+DEFAULTS = [(kind, kind().selection, "standard", 100) for kind in UNUSED]
+SAMPLE = pairwise(COMBINATIONS, DEFAULTS)
+LEARNED = [
+    kind(**parameters)
+    for kind in (NystroemClassifier, NystroemRegressor)
+    for parameters in (
+        {"n_components": 5, "refine": SHORT},
+        {"budget": "4kB"},
+        {"budget": "4kB", "refine": SHORT},
+    )
 ]
 
 DRAWN = (
@@ -97,6 +124,16 @@ def expected_failures(estimator):
 
 
 @pytest.mark.filterwarnings("ignore:fit keeps no sums")  # scikit-learn calls partial_fit after fit
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@parametrize_with_checks([*estimators(SAMPLE), *LEARNED], expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.all_combinations
+@pytest.mark.filterwarnings("ignore:fit keeps no sums")
+@parametrize_with_checks(
+    estimators(row for row in COMBINATIONS if row not in SAMPLE),
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_contract_of_all_combinations(estimator, check):
     check(estimator)

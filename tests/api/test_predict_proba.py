@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import factories
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,9 +11,6 @@ from sklearn.datasets import load_digits, make_classification, make_moons
 from sklearn.metrics import log_loss
 
 from nysplus import LearnedMetric, NystroemClassifier, NystroemRegressor
-from nysplus._ridge import solvers as solvers
-from nysplus._ridge.leave_one_out import LeaveOneOut
-from nysplus._ridge.solvers import Direct, GramFirst, Iterative
 
 
 @pytest.fixture(scope="module")
@@ -62,36 +60,6 @@ def test_probabilities_are_those_of_unseen_rows(rng):
     assert log_loss(truth, model.predict_proba(fresh)) < 0.72  # hardly above even odds
 
 
-@pytest.mark.parametrize(
-    "way",
-    [Direct(np.float64), GramFirst(polished=False), Iterative(np.float64)],
-    ids=lambda way: way.name,
-)
-def test_left_out_scores_of_every_way(way, noisy, monkeypatch):
-    """Compared with models that are fitted without the row, literally."""
-    X, y = noisy[0][:300], noisy[1][:300]
-    seen = []
-    original = LeaveOneOut.scores
-    monkeypatch.setattr(
-        LeaveOneOut, "scores", lambda self, most: seen.append(original(self, most)) or seen[-1]
-    )
-    monkeypatch.setattr(solvers, "_ways", lambda task: [way, Direct(np.float64)])
-    model = NystroemClassifier(selection=X[::15], gamma=0.1, alpha=0.1, random_state=0).fit(X, y)
-    assert model.solver_ == way.name
-    monkeypatch.undo()
-    rows, scores = seen[0].rows[:20], seen[0].scores
-    expected = []
-    for row in rows:
-        rest = np.arange(300) != row
-        alone = clone(model).fit(X[rest], y[rest])
-        expected.append(alone.decision_function(X[row : row + 1])[0])
-    if isinstance(way, Iterative):  # leverages of a sketch are rough, but far better than none
-        without = np.abs(model.decision_function(X[rows]) - expected).mean()
-        assert np.abs(scores[:20] - expected).mean() < 0.5 * without
-    else:
-        np.testing.assert_allclose(scores[:20], expected, atol=1e-6)
-
-
 def test_calibrated_on_digits():
     X, y = load_digits(return_X_y=True)
     model = NystroemClassifier(100, random_state=0).fit(X[:1000], y[:1000])
@@ -134,9 +102,7 @@ def test_the_regressor_has_no_probabilities(noisy):
 @pytest.fixture(scope="module")
 def irrelevant():
     """Twenty features of which two matter."""
-    rng = np.random.RandomState(0)
-    X = rng.randn(2000, 20)
-    return X, (np.sin(2 * X[:, 0]) + X[:, 1] ** 2 > 0.7).astype(int)
+    return factories.few_that_matter(2000, 20)
 
 
 @pytest.mark.parametrize("metric", ["diagonal", "full", 2, LearnedMetric("diagonal", n_rounds=1)])

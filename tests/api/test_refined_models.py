@@ -10,7 +10,6 @@ from sklearn.model_selection import GridSearchCV
 
 import nysplus
 from nysplus import NystroemClassifier, Refinement
-from nysplus._rows.projected import composed
 
 QUICK = Refinement(n_epochs=30, widths=(0.15,))
 
@@ -79,18 +78,6 @@ def test_a_map_after_a_metric_is_one_map(rows):
     model = NystroemClassifier(15, refine=QUICK, metric="diagonal", random_state=0).fit(X, y)
     assert model.projection_.shape[0] == 10
     assert model.score(X_test, y_test) > 0.8
-
-
-def test_maps_are_composed(rng):
-    X, p, q = rng.rand(5, 3), rng.rand(3), rng.rand(3)
-    P, Q = rng.rand(3, 3), rng.rand(3, 2)
-    for first, second in [(p, q), (p, Q), (P, q), (P, Q)]:
-        one, other = (np.diag(part) if part.ndim == 1 else part for part in (first, second))
-        both = composed(first, second)
-        whole = np.diag(both) if both.ndim == 1 else both
-        np.testing.assert_allclose(X @ whole, X @ one @ other)
-    assert composed(None, None) is None
-    assert composed(None, p) is composed(p, None) is p
 
 
 def test_from_disk_as_in_memory(rows, tmp_path):

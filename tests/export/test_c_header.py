@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from factories import alter
 from sklearn.datasets import load_diabetes, load_iris
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import pack_expansion
 from nysplus.expansion import KernelExpansion, PackedExpansion, pack_array
-from nysplus.experiments.datasets import DatasetNotFound, load
 from nysplus.export.c_header import to_c
 from nysplus.kernels import (
     RBF,
@@ -27,6 +27,7 @@ from nysplus.kernels import (
     Polynomial,
     Sigmoid,
 )
+from nysplus_experiments.harness.datasets import DatasetNotFound, load
 
 GCC = shutil.which("gcc")
 needs_gcc = pytest.mark.skipif(GCC is None, reason="gcc is not installed")
@@ -116,7 +117,7 @@ def quantised(model, dtype):
         pack_array(old.intercept, "float32"),
         P,
     )
-    model.expansion_ = KernelExpansion.unpacked(old.kernel, storage)
+    alter(model, expansion=KernelExpansion.unpacked(old.kernel, storage))
     return model
 
 
@@ -141,7 +142,7 @@ def test_real_data(name, tmp_path):
         expansion = pack_expansion(model.expansion_, dtype, data.X_train[:3000])
         # the same numbers, but float64 arithmetic: numpy's float32 sums are off by 1e-4 on Letter
         A = expansion.dual_coef.astype(np.float64)
-        model.expansion_ = replace(expansion, dual_coef=A)
+        alter(model, expansion=replace(expansion, dual_coef=A))
         check_classifier(tmp_path, model, data.X_test[:1000].astype(np.float64))
 
 
@@ -336,7 +337,7 @@ def test_what_cannot_be_exported(digits):
         to_c(fitted(RBF()), dtype="int4")
     with pytest.raises(ValueError, match="name='' is not allowed"):
         to_c(fitted(RBF()), name="")
-    with pytest.raises(TypeError, match="Nystroem is no kernel expansion"):
+    with pytest.raises(TypeError, match="Nystroem has no kernel expansion"):
         to_c(Nystroem(n_components=5).fit(X))
     with pytest.raises(ValueError, match="not fitted"):
         to_c(NystroemClassifier())

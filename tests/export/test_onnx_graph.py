@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from factories import alter
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nysplus import EnsembleMap, Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import pack_expansion
-from nysplus._rows.targets import ClassCode
+from nysplus._rows.target_codes import ClassCode
 from nysplus.expansion import KernelExpansion, PackedExpansion, pack_array
-from nysplus.experiments.datasets import DatasetNotFound, load
-from nysplus.export.onnx_graph import register_converters, to_onnx
+from nysplus.export import register_converters, to_onnx
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,
@@ -29,6 +29,7 @@ from nysplus.kernels import (
     Polynomial,
     Sigmoid,
 )
+from nysplus_experiments.harness.datasets import DatasetNotFound, load
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -73,7 +74,7 @@ def quantised(model, dtype):
         pack_array(old.intercept, "float32"),
         P,
     )
-    model.expansion_ = KernelExpansion.unpacked(old.kernel, storage)
+    alter(model, expansion=KernelExpansion.unpacked(old.kernel, storage))
     return model
 
 
@@ -107,7 +108,7 @@ def test_real_data(name):
         expansion = pack_expansion(model.expansion_, dtype, data.X_train[:3000])
         # the same numbers, but float64 arithmetic: numpy's float32 sums are off by 1e-4 on Letter
         A = expansion.dual_coef.astype(np.float64)
-        model.expansion_ = replace(expansion, dual_coef=A)
+        alter(model, expansion=replace(expansion, dual_coef=A))
         check_classifier(model, data.X_test[:1000])
 
 
@@ -255,10 +256,10 @@ def test_what_cannot_be_exported(digits):
     with pytest.raises(ValueError, match="opset=1000 is not allowed"):
         to_onnx(fitted(), opset=1000)
     halves = NystroemClassifier(5).fit(X, y % 2)
-    halves._code = ClassCode(np.array([0.5, 1.5]))
+    alter(halves, code=ClassCode(np.array([0.5, 1.5])))
     with pytest.raises(ValueError, match="neither whole numbers nor strings"):
         to_onnx(halves)
-    with pytest.raises(TypeError, match="Pipeline is no kernel expansion"):
+    with pytest.raises(TypeError, match="Pipeline has no kernel expansion"):
         to_onnx(make_pipeline(StandardScaler(), NystroemClassifier(5)).fit(X, y))
     with pytest.raises(ValueError, match="scores=True is for classifiers"):
         to_onnx(NystroemRegressor(5).fit(X, y), scores=True)

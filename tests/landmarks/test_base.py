@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
+import factories
 import numpy as np
 import pytest
 import reference
@@ -12,7 +14,6 @@ from sklearn.base import clone
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
 from nysplus._rows.accumulators import TopRows
-from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, IndicatorTargets
 from nysplus.kernels import RBF
 from nysplus.landmarks import (
@@ -20,7 +21,6 @@ from nysplus.landmarks import (
     GivenLandmarks,
     KMeans,
     NegativeMargin,
-    Problem,
     SupervisedKMeans,
     SupportCentroids,
     Uniform,
@@ -31,9 +31,7 @@ from nysplus.landmarks import (
 GAMMA, ALPHA = 2.0, 1e-3
 
 
-def problem_of(X, y, alphas=(ALPHA,), **weights):
-    targets = ClassTargets(np.asarray(y), int(np.max(y)) + 1)
-    return Problem(Blocks(X, targets, **weights), RBF(GAMMA), StandardMap(), alphas)
+problem_of = partial(factories.problem, kernel=RBF(GAMMA), alphas=(ALPHA,))
 
 
 @pytest.fixture
@@ -85,11 +83,7 @@ def test_rows_without_weight_are_never_chosen(selector, three_classes):
 
 def test_uniform_draws_as_scikit_learn_does(rng):
     X = rng.rand(50, 2)
-    rows = (
-        Uniform()
-        .select(Problem(Blocks(X), RBF(1.0), StandardMap(), (1.0,)), 7, np.random.RandomState(3))
-        .indices
-    )
+    rows = Uniform().select(factories.problem(X), 7, np.random.RandomState(3)).indices
     np.testing.assert_array_equal(rows, np.random.RandomState(3).permutation(50)[:7])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,12 +13,11 @@ from sklearn.metrics import pairwise_distances
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._ridge.feature_map import StandardMap
-from nysplus._ridge.fit import fit_expansion
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, IndicatorTargets, ValueTargets
 from nysplus.kernels import RBF, Chi2, FunctionKernel, Linear
 from nysplus.landmarks import Auto, ClassCentroids, Problem
-from nysplus.landmarks import auto as auto_room
+from nysplus.landmarks.auto import CANDIDATES, EVERY_ALPHA
 from nysplus.landmarks.class_centroids import share_out
 
 ALPHAS = (1e-3, 1e-1, 10.0)
@@ -266,23 +266,18 @@ def test_bad_parameters(selector, message):
 # ---- auto --------------------------------------------------------------------------------------
 
 
-def test_auto_keeps_the_best_of_its_candidates(overlapping, monkeypatch):
+def test_auto_keeps_the_best_of_its_candidates(overlapping):
     X, y = overlapping
     problem = problem_of(X, ClassTargets(y, 3))
-    row_scores = []
-
-    def spy(*args, **kwargs):
-        fit = fit_expansion(*args, **kwargs)
-        if kwargs.get("judged"):
-            row_scores.append((fit.merit, fit.expansion.landmarks))
-        return fit
-
-    monkeypatch.setattr(auto_room, "fit_expansion", spy)
     got = Auto().select(problem, 12, np.random.RandomState(0)).points
-    assert len(row_scores) == 4
-    best = max(row_scores, key=lambda pair: pair[0])
-    np.testing.assert_array_equal(got, best[1])
-    assert min(row_scores, key=lambda pair: pair[0])[0] < best[0]  # there was a choice
+    rng = np.random.RandomState(0)
+    pool = CANDIDATES[0].pool(problem, 12, rng)
+    candidates = [rule.cluster(problem, pool, 12, rng).points for rule in CANDIDATES]
+    pilot = replace(problem, blocks=pool.rows.blocks(), alphas=ALPHAS[::EVERY_ALPHA])
+    scores = [pilot.fit(points, rng, with_score=True).score for points in candidates]
+    assert len(scores) == 4
+    np.testing.assert_array_equal(got, candidates[int(np.argmax(scores))])
+    assert min(scores) < max(scores)  # there was a choice
 
 
 def test_auto_with_many_landmarks_is_class_centroids(overlapping):

@@ -203,7 +203,7 @@ def test_indefinite_kernels_are_refused_with_a_way_out(pool):
             pivoted_cholesky(kernel, X, 3, weight, seeded())
     # what is not known beforehand is found out: a negative diagonal, then a negative residual
     for function in (lambda X, Z: -(X @ Z.T), lambda X, Z: np.tanh(X @ Z.T - 3.0)):
-        with pytest.raises(ValueError, match="positive semidefinite kernel, FunctionKernel"):
+        with pytest.raises(ValueError, match="positive semidefinite kernel, and FunctionKernel"):
             pivoted_cholesky(FunctionKernel(function, vectorized=True), X, 60, weight, seeded())
 
 

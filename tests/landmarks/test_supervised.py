@@ -10,7 +10,7 @@ from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
-from nysplus.kernels import RBF
+from nysplus.kernels import RBF, Sigmoid
 from nysplus.landmarks import CholeskyPicker, NegativeMargin, Problem, Residual
 
 
@@ -112,12 +112,10 @@ def test_residual_works_for_classes_and_several_outputs(rng):
 
 
 @pytest.mark.parametrize("kind", [NegativeMargin, Residual])
-def test_a_picker_that_does_not_know_the_kernel_says_so_before_the_pilot(kind, monkeypatch):
-    X, y = make_moons(50, random_state=0)
-    monkeypatch.setattr(kind, "_fit_pilot", lambda *_: pytest.fail("the pilot was fitted"))
-    model = NystroemClassifier(5, kernel="sigmoid", selection=kind(picker="cholesky"))
+def test_a_picker_refuses_an_indefinite_kernel_before_any_row_is_read(kind):
+    without_rows = Problem(None, Sigmoid(0.1), StandardMap(), (1.0,))
     with pytest.raises(ValueError, match=r"picker='cholesky' of .* needs a positive semidefinite"):
-        model.fit(X, y)
+        kind(picker="cholesky").select(without_rows, 5, np.random.RandomState(0))
 
 
 @pytest.mark.parametrize(

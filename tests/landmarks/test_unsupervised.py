@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import factories
 import numpy as np
 import pytest
 import reference
@@ -13,7 +14,6 @@ from sklearn.base import clone
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows import on_disk as _streams
-from nysplus._rows.blocks import Blocks
 from nysplus.kernels import RBF, FunctionKernel, Linear, Polynomial, Sigmoid
 from nysplus.landmarks import Problem, select_landmarks
 from nysplus.landmarks.unsupervised import LeverageScores, RPCholesky, Uniform, leverage_scores
@@ -26,8 +26,8 @@ def seeded(seed=0):
     return np.random.RandomState(seed)
 
 
-def problem_of(X, kernel=RBF(0.5), **weights):  # noqa: B008 - kernels are not changed
-    return Problem(Blocks(X, **weights), kernel, StandardMap(), (1.0,))
+def problem_of(X, kernel=None, **weights):
+    return factories.problem(X, None, kernel, alphas=(1.0,), **weights)
 
 
 @pytest.fixture

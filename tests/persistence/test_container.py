@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from factories import alter
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
@@ -129,7 +130,7 @@ def _fitted(name):
 def test_models_come_back_bit_for_bit(tmp_path, name, dtype):
     model = copy.copy(_fitted(name))
     if dtype is not None:
-        model.expansion_ = pack_expansion(model.expansion_, dtype, X)
+        alter(model, expansion=pack_expansion(model.expansion_, dtype, X))
     again = _round_trip(model, tmp_path)
     assert (again.expansion_.packed is None) == (dtype is None)
     if dtype is not None:
@@ -166,9 +167,8 @@ def test_float32_rows(tmp_path):
 def test_the_order_of_coefficients_is_kept(tmp_path):
     """Products of matrices round differently in another order."""
     model = _classifier()
-    model.expansion_ = replace(
-        model.expansion_, dual_coef=np.asfortranarray(model.expansion_.dual_coef)
-    )
+    columns_first = np.asfortranarray(model.dual_coef_)
+    alter(model, expansion=replace(model.expansion_, dual_coef=columns_first))
     again = _round_trip(model, tmp_path)
     assert again.dual_coef_.flags.f_contiguous
     assert not again.dual_coef_.flags.c_contiguous
@@ -264,7 +264,7 @@ def test_files_are_safetensors_and_the_same_each_time(tmp_path):
 
 def test_int8_takes_a_byte_a_number(tmp_path):
     model = _classifier()
-    model.expansion_ = pack_expansion(model.expansion_, "int8", X)
+    alter(model, expansion=pack_expansion(model.expansion_, "int8", X))
     assert model.model_bytes_ == 15 * (4 + 3) + 4 * (4 + 3) + 4 * 3
     _round_trip(model, tmp_path)
 
@@ -335,7 +335,7 @@ def test_an_unfinished_file_leaves_the_one_before(tmp_path, monkeypatch):
 @pytest.fixture
 def written(tmp_path):
     model = copy.copy(_fitted("three classes"))
-    model.expansion_ = pack_expansion(model.expansion_, "int8", X)
+    alter(model, expansion=pack_expansion(model.expansion_, "int8", X))
     path = tmp_path / "model"
     save(model, path)
     return path
@@ -678,7 +678,7 @@ def test_json_of_matern(nu):
 @pytest.mark.parametrize("dtype", STORED_TYPES)
 def test_json_of_stored_models(name, dtype):
     model = copy.copy(_fitted(name))
-    model.expansion_ = pack_expansion(model.expansion_, dtype, X)
+    alter(model, expansion=pack_expansion(model.expansion_, dtype, X))
     scores = model.decision_function(TEST)
     tolerance = 1e-9 if dtype == "float64" else 1e-4
     np.testing.assert_allclose(_scores(to_json(model), TEST), scores, atol=tolerance)
@@ -686,7 +686,7 @@ def test_json_of_stored_models(name, dtype):
 
 def test_json_numbers_are_exact():
     model = _classifier()
-    model.expansion_ = pack_expansion(model.expansion_, "int8", X)
+    alter(model, expansion=pack_expansion(model.expansion_, "int8", X))
     content = json.loads(to_json(model))
     for name in ("landmarks", "dual_coef", "intercept"):
         array = getattr(model.expansion_, name)

@@ -21,6 +21,7 @@ from nysplus._bytes.budget import Budget, Size, make_budget
 from nysplus._bytes.quantise import out_of_range
 from nysplus._compression.candidates import Candidates, SmallerModel, model_shape, pruned_models
 from nysplus._compression.pruning import DEFAULT_PRUNING, PruningRules, check_number
+from nysplus._fit.model import FittedModel
 from nysplus._holdout import best_of, mean_score, split_positions
 from nysplus._learning.refine import MIN_ROWS
 from nysplus._ridge.probability import Scaling, fit_scaling
@@ -30,12 +31,8 @@ from nysplus._rows.projected import project
 from nysplus._rows.slicing import float_dtype
 from nysplus._rows.targets import (
     ClassTargets,
-    Code,
     DiscreteTargets,
     IndicatorTargets,
-    LabelCode,
-    Targets,
-    ValueCode,
     ValueTargets,
 )
 from nysplus._runtime.checkpoint import Journal
@@ -138,13 +135,13 @@ def _compressed_by_rows(
         taught = y is not None or len(rows) >= rules.min_taught_rows
         models = candidates.models(sizes, candidates.optimism() if taught else 0.0)
     small = _best(models, held_out, others, budget)
-    copy = _copy(model, small.finished(others))
-    if isinstance(rows.targets, DiscreteTargets) and (y is not None or not small.reproduces):
+    scaling = model._model.scaling
+    if others.discrete and (y is not None or not small.reproduces):
         labels = held_out.labels
         if y is None:  # predicted labels are more certain than the model is
-            labels = _drawn_labels(model._scaling, expansion(held_out.X), rng)
-        copy._scaling = fit_scaling(small.expansion(held_out.X), labels, held_out.weight)
-    return copy
+            labels = _drawn_labels(scaling, expansion(held_out.X), rng)
+        scaling = fit_scaling(small.expansion(held_out.X), labels, held_out.weight)
+    return _copy(model, small.finished(others), scaling)
 
 
 def _best(
@@ -166,18 +163,23 @@ def _best(
     )
 
 
-def _copy(model: Any, small: SmallerModel) -> Any:
-    """Return a copy of the model with another expansion."""
+def _copy(model: Any, small: SmallerModel, scaling: Scaling | None = None) -> Any:
+    """Return a fitted copy of the estimator with another expansion."""
+    fitted: FittedModel = model._model
+    indices = fitted.landmark_indices
     copy = clone(model).set_params(n_components=int(small.expansion.landmarks.shape[0]))
-    parameters = model.get_params(deep=False)
-    fitted = {name: value for name, value in vars(model).items() if name not in parameters}
-    fitted.pop("_running", None)
-    vars(copy).update(fitted)
-    copy.expansion_ = small.expansion
-    indices = model.landmark_indices_
-    copy.landmark_indices_ = None if small.kept is None or indices is None else indices[small.kept]
-    if small.continued is not None:
-        copy.refined_ = True
+    copy._adopt(
+        replace(
+            fitted,
+            expansion=small.expansion,
+            scaling=scaling or fitted.scaling,
+            landmark_indices=(
+                None if small.kept is None or indices is None else indices[small.kept]
+            ),
+            refined=fitted.refined if small.continued is None else True,
+            running=None,
+        )
+    )
     return copy
 
 
@@ -205,19 +207,12 @@ def _rows(model: Any, X: Any, y: Any, max_rows: int, rng: np.random.RandomState)
     wanted = TargetSpec(None)
     if y is not None:
         weights = getattr(model, "class_weight", None)
-        wanted = TargetSpec(model._kind, weights, model._code, several=False)
+        wanted = TargetSpec(model._kind, weights, model._model.code, several=False)
     blocks, _ = open_rows(model, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.sort(blocks.sample(min(max_rows, blocks.n_candidates), rng)))
     if rows.targets is None:
-        rows = replace(rows, targets=_predicted(model._code, model.expansion_(rows.X)))
+        rows = replace(rows, targets=model._model.code.as_targets(model.expansion_(rows.X)))
     return rows
-
-
-def _predicted(code: Code, F: Float) -> Targets:
-    """Return the predictions of scores as targets."""
-    if isinstance(code, ValueCode):
-        return ValueTargets(F)
-    return code.recode(np.where(F > 0, 1.0, -1.0) if isinstance(code, LabelCode) else F)
 
 
 def _drawn_labels(scaling: Scaling, F: Float, rng: np.random.RandomState) -> DiscreteTargets:

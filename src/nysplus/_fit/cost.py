@@ -1,4 +1,4 @@
-"""What a fit will take, from two small ones."""
+"""Estimate the time and memory of a fit from two small fits."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from nysplus._runtime.threads import thread_count
 from nysplus._typing import Kind
 from nysplus.landmarks import GivenLandmarks, make_selector
 
-# Rows of the larger of the two fits: beyond what selectors cluster and ridges are chosen on.
+# Rows of the larger fit: more than any stage of a fit samples, so that time grows linearly beyond.
 TRIAL_ROWS = 60_000
-# The larger fit does at most about this much: some seconds on a laptop core.
+# Operations and bytes of the larger fit, at most: some seconds on a laptop core.
 TRIAL_OPERATIONS = 2e11
 TRIAL_BYTES = 2e8
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a fit will take on this machine.
+    """Estimated cost of a fit on this machine.
 
     Attributes
     ----------
     seconds : float
-        Computing; reading from disk runs beside it and counts where it is slower.
+        Computing time. Reading from disk overlaps with it, and dominates where it is slower.
     bytes : int
         Memory beside the rows themselves and the libraries.
     passes : int
-        How often rows in memory are gone through. Files are also read once before and once for
-        every set of rows that is picked out.
+        Passes over rows in memory. Files are also read once before, and once for each set of
+        rows that is drawn from them.
     """
 
     seconds: float
@@ -49,16 +49,16 @@ class Cost:
 
 
 def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> Cost:
-    """Fit `estimator` to two small sets of rows and draw the line through their times.
+    """Fit `estimator` to two small sets of rows and extrapolate their times linearly.
 
     Parameters
     ----------
     estimator : estimator
         Not changed.
     shape : tuple of int
-        Rows and features of the fit to come.
+        Rows and features of the fit to be estimated.
     rows : tuple of arrays
-        Typical X and y of any number.
+        Typical X and y, any number of rows.
     """
     (n_rows, n_features), (X, y) = shape, rows
     n = _n_landmarks(estimator, shape)
@@ -78,7 +78,7 @@ def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> C
 def invented_rows(
     n_features: int, dtype: npt.DTypeLike, kind: Kind, n_outputs: int | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return normal rows with classes, or values, that a kernel can learn."""
+    """Return normally distributed rows with classes or values that a kernel machine can learn."""
     rng = np.random.RandomState(0)
     n_rows = min(TRIAL_ROWS, int(TRIAL_BYTES / (8 * n_features)))
     X = rng.standard_normal((n_rows, n_features))
@@ -92,7 +92,7 @@ def invented_rows(
 
 
 def _n_landmarks(estimator: Any, shape: tuple[int, int]) -> int:
-    """Return how many landmarks there will be at most: as many as are given, if they are."""
+    """Return the largest number of landmarks that the fit may have."""
     budget = make_budget(getattr(estimator, "budget", None))  # the transformer has none
     if budget is not None:
         n_rows, n_features = shape
@@ -116,7 +116,7 @@ def _timed(estimator: Any, X: Any, y: Any) -> tuple[float, int]:
 
 
 def _bytes(n: int, d: int, n_rows: int) -> int:
-    """Return matrices of n × n numbers, and blocks of rows with their kernel values."""
+    """Return the bytes of the n × n matrices and of blocks of rows with their kernel values."""
     row_bytes = 8 * (2 * d + 3 * n)
     blocks = thread_count() * min(n_rows, MAX_BLOCK_ROWS) * row_bytes
     return int(direct_bytes(n) + min(blocks, working_bytes()))

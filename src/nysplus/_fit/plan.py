@@ -1,45 +1,37 @@
-"""What the estimators check before any work starts; the engine trusts its input."""
+"""Check an estimator's parameters and turn them into objects, before any work starts."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
-from nysplus._bytes.budget import Budget, Limit, make_budget
-from nysplus._fit.pipeline import Chosen
-from nysplus._fit.size import choose_size, fitting_landmarks, sizes_within
+from nysplus._bytes.budget import Budget, make_budget
 from nysplus._learning.refine import Refinement, make_refinement
 from nysplus._ridge.feature_map import Approximation, make_approximation
 from nysplus._ridge.solvers import DIRECT_MATRICES, direct_bytes
-from nysplus._rows.blocks import RowBlocks
-from nysplus._rows.projected import projected
 from nysplus._runtime.memory import working_bytes
-from nysplus._tuning.metric import LearnedMetric, learn_metric, make_metric, through
-from nysplus._tuning.width import tune_kernel
+from nysplus._tuning.metric import LearnedMetric, make_metric
 from nysplus._typing import Kind
 from nysplus._validation import check_count
 from nysplus.kernels import Kernel
 from nysplus.landmarks import (
     GivenLandmarks,
     LandmarkSelector,
-    Problem,
-    Uniform,
     make_selector,
-    select_landmarks,
 )
 
-# Decades from "hardly any" to "hardly anything left": wide enough for noisy labels.
+# From a ridge without effect to one that leaves little but the mean: wide enough for noisy labels.
 AUTO_ALPHAS = tuple(10.0**power for power in range(-7, 4))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """An estimator's parameters, checked and turned into the objects that they name."""
+    """The parameters of an estimator, checked and turned into objects."""
 
     n_landmarks: int
     kernel: Kernel
@@ -50,39 +42,28 @@ class Plan:
     refinement: Refinement | None = None
     budget: Budget | None = None
 
-    def choose(self, blocks: RowBlocks, rng: np.random.RandomState) -> Chosen:
-        """Fix the metric, the kernel's width and the size on the data, then choose landmarks."""
-        n, selector, projection = self.n_landmarks, self.selector, None
-        problem = Problem(blocks, self.kernel, self.approximation, self.alphas)
-        if self.budget is not None:  # the number is not known yet, but about this
-            n = sizes_within(self.budget, problem, Uniform(), None, rng)[-1].n
-        if self.metric is not None:
-            found = learn_metric(problem, selector, n, self.metric, rng)
-            projection, kernel = found.projection, found.kernel
-            selector = through(selector, projection)
-        elif self.kernel.is_tuned:
-            kernel = tune_kernel(problem, selector, n, rng)
-        else:
-            kernel = self.kernel.resolve(blocks, rng)
-        problem = replace(problem, blocks=projected(blocks, projection), kernel=kernel)
-        if self.budget is None:
-            landmarks, limit = select_landmarks(selector, problem, n, rng), None
-        else:
-            sizes = sizes_within(self.budget, problem, selector, projection, rng)
-            size = choose_size(problem, selector, sizes, blocks, projection, rng)
-            limit = Limit(self.budget, blocks.n_features, size.dtypes[0])
-            landmarks = fitting_landmarks(self.budget, problem, selector, size.n, projection, rng)
-        return Chosen(problem, selector, landmarks, projection, blocks, self.refinement, limit)
-
 
 def make_plan(
     estimator: Any, kernel: Kernel, n_features: int, dtype: np.dtype[Any], kind: Kind | None
 ) -> Plan:
-    """Check the parameters that all estimators share, against each other and against the rows."""
+    """Check the parameters that all estimators share, against each other and against the rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+    kernel : Kernel
+    n_features : int
+    dtype : dtype
+        Floating type of the rows.
+    kind : "classes", "values" or None
+        Kind of the targets; None without targets.
+    """
     check_count("n_components", estimator.n_components)
-    budget = make_budget(getattr(estimator, "budget", None))  # the transformer has none
-    selector = make_selector(estimator.selection)
-    n = int(estimator.n_components)
+    # the transformer has no budget, metric or refinement
+    budget = make_budget(getattr(estimator, "budget", None))
+    metric = make_metric(getattr(estimator, "metric", None))
+    refinement = make_refinement(getattr(estimator, "refine", False))
+    selector, n = make_selector(estimator.selection), int(estimator.n_components)
     if isinstance(selector, GivenLandmarks):
         if budget is not None:
             raise ValueError(
@@ -91,34 +72,36 @@ def make_plan(
             )
         selector = GivenLandmarks(_check_landmarks(selector.points, n_features, dtype))
         n = selector.points.shape[0]
-    if selector.targets == "classes" and kind != "classes":
-        raise ValueError(
-            f"{type(selector).__name__} chooses landmarks by class labels, and there are none. "
-            "Pass y with classes, or a selection that needs no labels such as 'uniform' or "
-            "'kmeans'."
-        )
-    if kind is None and (selector.targets == "needed" or kernel.is_tuned):
-        what = "gamma='auto'" if kernel.is_tuned else type(selector).__name__
-        raise ValueError(
-            f"{what} goes by the targets, and there are none. Pass y, or choose without targets: "
-            "a selection such as 'uniform' or 'kmeans', gamma='scale' or a number."
-        )
+    _check_targets(selector, kernel, kind)
     if budget is None:
-        _say_what_memory_is_needed(n)
+        _warn_of_memory(n)
     approximation = make_approximation(estimator.approximation)
     approximation.check(n)
     selector.check(n, approximation)
-    metric = make_metric(getattr(estimator, "metric", None))
-    if metric is not None:
-        metric.check(kernel, n_features)
-    refinement = make_refinement(getattr(estimator, "refine", False))
-    if refinement is not None:
-        refinement.check(kernel, n_features)
+    for optional in (metric, refinement):
+        if optional is not None:
+            optional.check(kernel, n_features)
     alphas = make_alphas(estimator.alpha)
     return Plan(n, kernel, selector, approximation, alphas, metric, refinement, budget)
 
 
-def _say_what_memory_is_needed(n: int) -> None:
+def _check_targets(selector: LandmarkSelector, kernel: Kernel, kind: Kind | None) -> None:
+    """Raise if the selector or the kernel needs targets of another kind than there are."""
+    if selector.targets == "classes" and kind != "classes":
+        raise ValueError(
+            f"{type(selector).__name__} chooses landmarks by class labels, and y has none. Pass "
+            "y with classes, or a selection that needs no labels such as 'uniform' or 'kmeans'."
+        )
+    if kind is None and (selector.targets == "needed" or kernel.is_tuned):
+        needing = "gamma='auto'" if kernel.is_tuned else type(selector).__name__
+        raise ValueError(
+            f"{needing} needs targets, and y is None. Pass y, or choose without targets: a "
+            "selection such as 'uniform' or 'kmeans', gamma='scale' or a number."
+        )
+
+
+def _warn_of_memory(n: int) -> None:
+    """Warn if the matrices of n × n numbers exceed scikit-learn's working memory."""
     need, allowed = direct_bytes(n), working_bytes()
     if need > allowed:
         fitting = int(np.sqrt(allowed / direct_bytes(1)))
@@ -127,7 +110,7 @@ def _say_what_memory_is_needed(n: int) -> None:
             f"{n} × {n} numbers, whatever the number of rows; scikit-learn's working_memory is "
             f"{allowed / 2**20:,.0f} MiB. The fit goes on and exceeds it. To stay within it, use "
             f"{fitting} landmarks at most, or raise sklearn.set_config(working_memory=…).",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -142,7 +125,7 @@ def _check_landmarks(points: Any, n_features: int, dtype: np.dtype[Any]) -> Any:
 
 
 def make_alphas(alpha: Any) -> tuple[float, ...]:
-    """Return the ridges that the parameter `alpha` asks to choose from; one means no choice."""
+    """Return the ridges to choose from for the parameter `alpha`; a single one is not a choice."""
     if isinstance(alpha, str):
         if alpha != "auto":
             raise ValueError(

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._rows.blocks import Block, RowBlocks
-from nysplus._rows.targets import ClassCode, ClassTargets, Code, DiscreteTargets
+from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
 
 
 def evaluate(
-    predict: Callable[[Any], npt.NDArray[Any]], blocks: RowBlocks, code: Code | None
+    predict: Callable[[Any], npt.NDArray[Any]], blocks: RowBlocks, code: TargetCode
 ) -> float:
     """Return the accuracy, or R² averaged over the outputs, in one pass over the rows.
 
@@ -24,24 +24,14 @@ def evaluate(
     predict : callable
         From rows to labels or values.
     blocks : RowBlocks
-    code : Code
+    code : TargetCode
         Of the targets in `blocks`.
     """
 
     def part(block: Block) -> Float:
-        predicted, weight = predict(block.X), block.weight
-        if isinstance(code, ClassCode) and isinstance(block.targets, ClassTargets):
-            return np.array([weight @ (predicted == code.classes[block.targets.codes])])
-        if isinstance(block.targets, DiscreteTargets):
-            return np.array([weight @ ((predicted > 0) == (block.Y > 0)).all(axis=1)])
-        squares: Float = weight @ (block.Y - predicted.reshape(block.Y.shape)) ** 2
-        return squares
+        assert block.targets is not None
+        return code.score_sums(predict(block.X), block.targets, block.weight)
 
-    n_sums = 1 if blocks.discrete else blocks.n_outputs
-    sums = blocks.fold(part, partial(np.zeros, n_sums), 8 * blocks.n_outputs, "score")
-    spread = blocks.target_spread()
-    if blocks.discrete:
-        return float(sums[0] / spread.mass)
-    constant = np.where(sums > 0, 0.0, 1.0)  # what r2_score says of values that do not vary
-    ratio = np.divide(sums, spread.scatter, out=1.0 - constant, where=spread.scatter > 0)
-    return float(1.0 - ratio.mean())
+    zero = partial(np.zeros, code.n_score_sums)
+    sums = blocks.fold(part, zero, 8 * blocks.n_outputs, "score")
+    return code.score(sums, blocks.target_spread())

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from sklearn.metrics import r2_score
 
 from nysplus._rows.blocks import Block
-from nysplus._rows.targets import DiscreteTargets
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
 
@@ -17,10 +16,9 @@ from nysplus.expansion import KernelExpansion
 def scores_with_errors(expansions: Sequence[KernelExpansion], rows: Block) -> tuple[Float, Float]:
     """Return the accuracy or R² of each function on some rows, and the standard errors."""
     targets, weight = rows.targets, rows.counts
-    if isinstance(targets, DiscreteTargets):
-        pairs = [
-            accuracy_with_error(targets.hits(expansion(rows.X)), weight) for expansion in expansions
-        ]
+    if targets is not None and targets.discrete:
+        hits = targets.labels.hits
+        pairs = [accuracy_with_error(hits(expansion(rows.X)), weight) for expansion in expansions]
     else:
         pairs = [r2_with_error(rows.Y, expansion(rows.X), weight) for expansion in expansions]
     scores, errors = np.array(pairs).T

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._rows.targets import ClassTargets, Targets, ValueTargets
+from nysplus._rows.targets import Targets
 from nysplus._typing import Float, Rows
 
 # Smaller exponents change no gradient, but lead to subnormal numbers, on which processors are slow.
@@ -188,8 +188,8 @@ def _near_scores(Y: Float, D: Float) -> Float:
 
 def loss_of(targets: Targets, dtype: npt.DTypeLike) -> Loss:
     """Return the loss of targets: squared error of values, cross-entropy of classes and labels."""
-    if isinstance(targets, ValueTargets):
-        return Squared(targets.Y.astype(dtype))
-    if isinstance(targets, ClassTargets) and targets.n_classes > 2:
-        return Softmax(targets.codes, targets.n_classes)
+    if not targets.discrete:
+        return Squared(targets.coded().astype(dtype))
+    if targets.class_codes is not None and targets.n_outputs > 1:
+        return Softmax(targets.class_codes, targets.n_outputs)
     return Logistic((targets.coded() > 0).astype(dtype))

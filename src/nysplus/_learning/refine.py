@@ -24,7 +24,6 @@ from nysplus._learning.training import TrainingOptions
 from nysplus._learning.validation import ValidationScores
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import RowBlocks
-from nysplus._rows.targets import DiscreteTargets
 from nysplus._runtime.memory import working_bytes
 from nysplus._validation import check_count
 from nysplus.expansion import KernelExpansion, stored_bytes
@@ -288,8 +287,10 @@ def refine(
     seed = rng.randint(2**31 - 1)
     search = RefinementSearch(problem, selector, start, rows, setup, seed, deadline, limit, rules)
     found = search.run(sizes, refinement.recipes(len(rows), blocks.discrete))
-    blocks.progress.note(str(found.comparison))
-    if not found.comparison.better:
+    better = found.comparison.better
+    outcome = "the learned model is kept" if better else "the unrefined model is kept"
+    blocks.progress.note(f"refine: {found.comparison}; {outcome}")
+    if not better:
         return Refined(start, False, None, None, found.comparison, found.candidate_scores)
     return Refined(
         search.refit(found),
@@ -303,9 +304,9 @@ def refine(
 
 def _scaling(scores: ValidationScores) -> Scaling | None:
     """Return the scaling from scores to probabilities on held-out rows; None for values."""
-    if not isinstance(scores.targets, DiscreteTargets):
+    if not scores.targets.discrete:
         return None
-    return fit_scaling(scores.outputs / scores.score_unit, scores.targets, scores.weight)
+    return fit_scaling(scores.outputs / scores.score_unit, scores.targets.labels, scores.weight)
 
 
 def _affordable(blocks: RowBlocks, max_rows: int, rng: np.random.RandomState) -> int:

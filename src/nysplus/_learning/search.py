@@ -276,9 +276,8 @@ class RefinementSearch:
         rules = self.rules
         needed = rules.needed_with_few_rows if self.few_rows else rules.needed
         comparison = best.scores.compared_with_unrefined(needed)
-        lowest, highest = rules.uncertain
         for fold in [] if self.few_rows else positions[1 : rules.max_folds]:
-            if not lowest <= comparison.errors < highest:
+            if not comparison.within(*rules.uncertain):
                 break
             (more,) = self._evaluate([best.candidate], [self.hold_out(fold)], rules.run_time)
             if dtype is not None:

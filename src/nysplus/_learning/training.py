@@ -11,14 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from nysplus._adam import Adam
 from nysplus._learning.gradients import Gradient, Parameters
 from nysplus._learning.losses import Loss
 from nysplus._typing import Float
 
-# Adam: how much of the last steps' direction and size is kept, and what keeps it finite.
-DIRECTION_MEMORY, SIZE_MEMORY, LEAST_SIZE = 0.9, 0.99, 1e-8
+# Parameters of Adam: the averages of the squares cover about 100 steps, since runs are short.
+BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8
 # Added to gradients: far from all rows of a batch they are so small that their squares would be
-# below what a processor handles at full speed. Far below `LEAST_SIZE`, so it moves nothing.
+# subnormal numbers, which are slow. It is far below `EPSILON`, so it moves nothing.
 LEAST_GRADIENT = 1e-14
 # Learning rates rise from this share of the largest over the first fifth of a run, then fall to 0.
 FIRST_SHARE, WARM_UP = 0.1, 0.2
@@ -139,7 +140,8 @@ def train(
     batch = min(options.batch_size, len(used))
     p = start.like(start.flat.copy())
     gradient = Gradient(p, b, batch, rows.shift)
-    adam = _Adam(p, _rates(p, options, rows.sums(used)))
+    rates = _rates(p, options, rows.sums(used))
+    adam = Adam(p.flat, BETA1, BETA2, EPSILON)
     rng = np.random.RandomState(seed)
     weight = (rows.weight / batch).astype(p.flat.dtype)[:, None]
     begin = time.perf_counter()
@@ -158,9 +160,10 @@ def train(
             order, position = rng.permutation(used), 0
         some = order[position : position + batch]
         position += batch
-        g = gradient(rows.X[some], rows.loss.take(some), weight[some], options.label_smoothing)
+        g = gradient(rows.X[some], rows.loss.take(some), weight[some], options.label_smoothing).flat
+        g += LEAST_GRADIENT
         share = _share(done)
-        adam.step(g.flat, share)
+        adam.descend(p.flat, g, rates, share)
         p.A[:] *= 1.0 - share * options.coef_learning_rate * options.weight_decay
     if advance is not None:
         advance((options.n_steps - reported) * options.batch_size)
@@ -184,32 +187,3 @@ def _rates(p: Parameters, options: TrainingOptions, sums: float) -> Float:
     rates.Z[:] = options.learning_rate
     rates.A[:] = options.coef_learning_rate
     return rates.flat
-
-
-class _Adam:
-    """Steps of about the same size for every parameter (Kingma & Ba 2015), taken in place."""
-
-    def __init__(self, p: Parameters, rates: Float) -> None:
-        self._flat, self._rates = p.flat, rates
-        self._direction, self._square, self._step = np.zeros((3, len(p.flat)), p.flat.dtype)
-        self._count = 0
-
-    def step(self, g: Float, share: float) -> None:
-        """Move the parameters against the gradient, which is used up."""
-        self._count += 1
-        step = self._step
-        g += LEAST_GRADIENT
-        np.multiply(g, g, out=step)
-        self._square *= SIZE_MEMORY
-        step *= 1.0 - SIZE_MEMORY
-        self._square += step
-        self._direction *= DIRECTION_MEMORY
-        g *= 1.0 - DIRECTION_MEMORY
-        self._direction += g
-        np.multiply(self._square, 1.0 / (1.0 - SIZE_MEMORY**self._count), out=step)
-        np.sqrt(step, out=step)
-        step += LEAST_SIZE
-        np.divide(self._direction, step, out=step)
-        step *= self._rates
-        step *= share / (1.0 - DIRECTION_MEMORY**self._count)
-        self._flat -= step

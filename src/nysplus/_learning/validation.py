@@ -14,7 +14,7 @@ from nysplus._learning.gradients import Parameters
 from nysplus._learning.setup import score_unit
 from nysplus._ridge.probability import fit_scaling
 from nysplus._rows.blocks import Block
-from nysplus._rows.targets import DiscreteTargets, Targets
+from nysplus._rows.targets import Targets
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
 
@@ -93,10 +93,10 @@ class ValidationScores:
 
         Correct predictions alone tell candidates apart only where rows are very many.
         """
-        if not isinstance(self.targets, DiscreteTargets):
+        if not self.targets.discrete:
             return self.row_scores
         outputs, Y = self.outputs / self.score_unit, (self.targets.coded() + 1.0) / 2.0
-        P = fit_scaling(outputs, self.targets, self.weight).probabilities(outputs)
+        P = fit_scaling(outputs, self.targets.labels, self.weight).probabilities(outputs)
         fine: Float = self.row_scores - ((P[:, -Y.shape[1] :] - Y) ** 2).sum(axis=1)
         return fine
 

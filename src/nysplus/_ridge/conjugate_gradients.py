@@ -1,8 +1,8 @@
-"""The normal equations of a ridge problem, solved by passes over the rows without forming them.
+"""Solve the normal equations of a ridge problem by passes over the rows, without forming them.
 
-A pass costs O(N n (d + L)), or O(N n L) where the kernel values are kept, and no n² for every row.
-It serves two purposes: to polish a solution that was found with too few digits, where one or
-two passes are enough, and to fit with thousands of landmarks from a sketch of the rows.
+A pass costs O(N n (d + L)), or O(N n L) where kernel values are stored, and no n² for every row.
+Conjugate gradients have two uses: they polish a solution that was found with too few digits, in
+one or two passes, and they fit models with thousands of landmarks from a sketch of the rows.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ import numpy as np
 
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._ridge.path import Solve, cholesky
+from nysplus._ridge.rules import DEFAULT_RULES
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.slicing import row_slices
 from nysplus._typing import Float
 
-# Sketched rows for each feature: fewer need more iterations, more cost more than they save.
-SKETCH_RATIO = 2
-# A sketch of twice the features needs about 30 iterations; many more mean that it failed.
-MAX_ITERATIONS = 150
+# Iterations in which the gap has not halved, after which conjugate gradients give up.
+MAX_STALLED = 20
 
 
 @dataclass(frozen=True)
 class Start:
-    """Some weights, how far they are from solving the equations, and the objective there.
+    """Weights with their residual and objective, to start conjugate gradients from.
 
     Attributes
     ----------
@@ -55,11 +54,23 @@ class NormalEquations:
     stage : str
         Name of the passes in progress reports.
     keep : bool
-        Whether to keep the kernel values, N × n numbers, for later passes.
+        Whether to store the kernel values, N × n numbers, for later passes.
+
+    Attributes
+    ----------
+    feature_mean : ndarray of shape (k,)
+        Mean of the features, as of the last call of :meth:`start` or :meth:`sketch`.
+    evaluated : int
+        Number of rows whose kernel values were computed, counted in every pass.
     """
 
     def __init__(
-        self, blocks: RowBlocks, feature_map: FeatureMap, dtype: Any, stage: str, keep: bool = False
+        self,
+        blocks: RowBlocks,
+        feature_map: FeatureMap,
+        dtype: type[np.floating[Any]],
+        stage: str,
+        keep: bool = False,
     ) -> None:
         self.blocks = blocks
         self.feature_map = feature_map
@@ -67,9 +78,10 @@ class NormalEquations:
         self.evaluated = 0
         self._stage = stage
         self._columns = feature_map.columns(dtype)
-        self._kept: dict[int, Float] | None = {} if keep else None
-        spread = blocks.target_spread()
-        self.weight, self.target_mean = spread.mass, spread.mean
+        # the kernel values of each block, by the number of its first row
+        self._stored: dict[int, Float] | None = {} if keep else None
+        targets = blocks.target_spread()
+        self.weight, self.target_mean = targets.mass, targets.mean
         self.feature_mean: Float = np.zeros(feature_map.rank)
 
     @property
@@ -79,24 +91,24 @@ class NormalEquations:
 
     @property
     def kernel_values(self) -> Callable[[Block], Float]:
-        """``block ↦ K``, from memory if it is kept there; knows no more than it needs to."""
-        columns, kept = self._columns, self._kept
-        if kept is None:
+        """``block ↦ K``, from memory if stored. The function travels, so it does not hold self."""
+        columns, stored = self._columns, self._stored
+        if stored is None:
             return lambda block: columns(block.X)
 
-        def looked_up(block: Block) -> Float:
+        def look_up(block: Block) -> Float:
             assert isinstance(block.rows, slice)
-            K = kept.get(block.rows.start)
+            K = stored.get(block.rows.start)
             if K is None:
-                K = kept[block.rows.start] = columns(block.X)
+                K = stored[block.rows.start] = columns(block.X)
             return K
 
-        return looked_up
+        return look_up
 
     def reweighted(self, blocks: Blocks) -> NormalEquations:
         """Return the equations of the same rows with other weights."""
         other = NormalEquations(blocks, self.feature_map, self.dtype, self._stage)
-        other._kept = self._kept
+        other._stored = self._stored
         return other
 
     def intercept(self, W: Float) -> Float:
@@ -113,16 +125,16 @@ class NormalEquations:
 
         def part(block: Block) -> Float:
             K, weight = kernel_values(block), block.weight[:, None]
-            left = block.Y - (K @ A).astype(np.float64) - b
-            weighted = np.hstack([left * weight, weight])
+            residuals = block.Y - (K @ A).astype(np.float64) - b
+            weighted = np.hstack([residuals * weight, weight])
             sums = (weighted.T.astype(dtype) @ K).T
-            squares = np.append((left**2 * weight).sum(axis=0), 0.0)
+            squares = np.append((residuals**2 * weight).sum(axis=0), 0.0)
             return np.vstack([sums, weighted.sum(axis=0), squares])
 
         sums = self._fold(part, (len(A) + 2, len(b) + 1), "residual")
         columns, (totals, squares) = self.feature_map.transposed(sums[:-2]), sums[-2:]
         self.feature_mean = columns[:, -1] / self.weight
-        # The mean residual, which a better intercept takes away, and its share of the squares.
+        # the best intercept removes the mean residual, and with it a part of the squares
         shift = totals[:-1] / self.weight
         R = columns[:, :-1] - np.outer(columns[:, -1], shift)
         objective = float(squares.sum() - self.weight * shift @ shift)
@@ -141,20 +153,21 @@ class NormalEquations:
         sums = self._fold(part, (len(A) + 1, P.shape[1]), "conjugate gradients")
         return self.feature_map.transposed(sums[:-1]) - np.outer(self.feature_mean, sums[-1])
 
-    def _fold(self, part: Callable[[Block], Float], shape: tuple[int, ...], what: str) -> Float:
-        if not self._kept:
+    def _fold(self, part: Callable[[Block], Float], shape: tuple[int, ...], step: str) -> Float:
+        if not self._stored:
             self.evaluated += self.blocks.n_rows
         zero = partial(np.zeros, shape)
-        return self.blocks.fold(part, zero, self.row_bytes, f"{self._stage}: {what}")
+        return self.blocks.fold(part, zero, self.row_bytes, f"{self._stage}: {step}")
 
-    def sketch(self, rng: np.random.RandomState) -> Float:
-        """Return a matrix G of k columns and few rows with ``GᵀG ≈ Φ_cᵀ D Φ_c``; sets the mean.
+    def sketch(self, rng: np.random.RandomState, ratio: int = DEFAULT_RULES.sketch_ratio) -> Float:
+        """Return a matrix G of k columns and few rows with ``GᵀG ≈ Φ_cᵀ D Φ_c``.
 
-        The rows of each block are shuffled, given random signs and added up in groups. Rows of
-        every kind enter, so it does not matter whether the landmarks are typical of them.
+        The rows of each block are shuffled, given random signs and added up in groups, about
+        ``ratio · k`` of them. All rows enter the sketch, so it is good even if the landmarks are
+        not typical of the rows. Sets the mean of the features.
         """
         slices = row_slices(self.blocks.n_rows, self.row_bytes)
-        group = max(1, self.blocks.n_rows // (SKETCH_RATIO * self.feature_map.rank))
+        group = max(1, self.blocks.n_rows // (ratio * self.feature_map.rank))
         starts = np.cumsum([0, *(-(-(s.stop - s.start) // group) for s in slices)])
         seeds = dict(
             zip((s.start for s in slices), rng.randint(2**31, size=len(slices)), strict=True)
@@ -194,7 +207,8 @@ def sketched_scatter(G: Float) -> Float:
 def preconditioner(scatter: Float, alpha: float) -> Solve | None:
     """Return the solver of ``(S̃ + α) Z = R`` for a sketched scatter S̃.
 
-    None if that is singular to working precision: it would hide what is missing to the minimum.
+    None if ``S̃ + α`` is singular to working precision: its solutions would show no gap where
+    there is one.
     """
     found = cholesky(scatter, alpha)
     return None if found is None else found[0]
@@ -202,7 +216,7 @@ def preconditioner(scatter: Float, alpha: float) -> Solve | None:
 
 @dataclass(frozen=True)
 class Iterate:
-    """Where conjugate gradients stopped.
+    """The last iterate of conjugate gradients.
 
     Attributes
     ----------
@@ -210,7 +224,7 @@ class Iterate:
         Weights and intercept.
     objective : float
     gap : float
-        Estimate of how far the objective is above its minimum, relative to it.
+        Estimated distance of the objective from its minimum, relative to the minimum.
     iterations : int
     converged : bool
     """
@@ -229,7 +243,7 @@ def conjugate_gradients(
     start: Start,
     alpha: float,
     tolerance: float,
-    max_iterations: int = MAX_ITERATIONS,
+    max_iterations: int = DEFAULT_RULES.max_iterations,
 ) -> Iterate:
     """Minimise the ridge objective, all outputs at once.
 
@@ -239,8 +253,8 @@ def conjugate_gradients(
     solve : callable
         The preconditioner: multiplies by an approximation of ``(Φ_cᵀ D Φ_c + α)⁻¹``.
     start : Start
-        Where to start. If its residual was computed by equations of a higher precision, so is
-        the solution: what is solved in low precision is a correction only.
+        Weights to start from. If their residual was computed in a higher precision, the solution
+        has that precision too: only a correction is solved for in the lower one.
     alpha : float
         The ridge.
     tolerance : float
@@ -256,12 +270,13 @@ def conjugate_gradients(
     Z = solve(R)
     slopes = (R * Z).sum(axis=0)
     P, iterations = Z.copy(), 0
-    smallest_seen, since = np.inf, 0
+    smallest, stalled = np.inf, 0
     while True:
         gap = float(slopes.sum()) / max(objective, 1e-300)
-        smallest_seen, since = (gap, 0) if gap < 0.5 * smallest_seen else (smallest_seen, since + 1)
+        smallest, stalled = (gap, 0) if gap < 0.5 * smallest else (smallest, stalled + 1)
         converged = gap <= tolerance
-        if converged or iterations == max_iterations or since > 20 or not np.isfinite(gap):
+        failed = iterations == max_iterations or stalled > MAX_STALLED or not np.isfinite(gap)
+        if converged or failed:
             break
         H = equations.product(P) + alpha * P
         curvatures = (P * H).sum(axis=0)

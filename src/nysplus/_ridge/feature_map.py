@@ -1,4 +1,4 @@
-"""From landmarks to features: the Nyström maps of the paper's section 2 and appendix A.
+"""Map rows to Nyström features: the maps of the paper's section 2 and appendix A.
 
 Every map has the form ``Φ = K(X, Z) Â``. It is a tuple of experts, each with its own columns
 of K and its own whitening matrix; the standard and the randomized map have one expert.
@@ -24,12 +24,13 @@ from nysplus._typing import Float, Rows
 from nysplus._validation import check_count
 from nysplus.kernels import Kernel
 
-# Enough pairs to meet the largest rounding error of a kernel entry, for next to no time.
+# Landmarks between which the rounding error of a kernel entry is measured: 256² pairs come close
+# to the largest error and take milliseconds.
 NOISE_LANDMARKS = 256
-# Features with a larger error than this are not handed out in float32 arithmetic.
+# Largest relative error of features that may be computed in float32.
 MAX_NOISE = 1.2e-5
-# A triangular matrix is multiplied in this many panels: nearly half the work of a full one is
-# saved, and the panels are still wide enough for BLAS.
+# Panels in which a triangular matrix is multiplied: nearly half the work is saved, and the panels
+# are still wide enough for BLAS.
 PANELS = 8
 
 
@@ -40,7 +41,7 @@ class Expert:
     Attributes
     ----------
     columns : slice or ndarray of int
-        Which landmarks, and so which columns of ``K(X, Z)``.
+        Numbers of the landmarks, which are columns of ``K(X, Z)``.
     whitening : ndarray of shape (n_group, k_group)
         Â with ``ÂᵀBÂ = μI``: ``√μ U Σ^{-1/2}``, or ``√μ R⁻¹`` with ``B = RᵀR``.
     smallest : float
@@ -74,7 +75,7 @@ class Expert:
     def transposed(self, G: Float) -> Float:
         """Return ``ÂᵀG`` for a float64 matrix with a row per landmark of the group."""
         if self.triangular:
-            # dtrmm works on Fortran order, of which the transpose of a C-ordered array is one
+            # dtrmm needs Fortran order, which the transpose of a C-ordered array has
             product: Float = dtrmm(1.0, self.whitening, G.T, side=1).T
             return product
         return self.whitening.T @ G
@@ -90,7 +91,7 @@ class FeatureMap:
     landmarks : ndarray or CSR matrix of shape (n, d)
     experts : tuple of Expert
     n_kernel_evaluations : int
-        Kernel entries that were needed to build the map.
+        Number of kernel entries that building the map took.
     """
 
     kernel: Kernel
@@ -126,7 +127,7 @@ class FeatureMap:
         """
         Z = self.landmarks[:NOISE_LANDMARKS].astype(np.float64)
         Z32 = Z.astype(np.float32)
-        # Landmarks of float32 rows are float32 numbers: what differs is the arithmetic.
+        # landmarks of float32 rows are float32 numbers, so only the arithmetic differs
         exact = self.kernel(Z32.astype(np.float64), Z32.astype(np.float64))
         error = np.abs(self.kernel(Z32, Z32) - exact).max() / _scale(exact)
         return float(max(error, np.finfo(np.float32).eps))
@@ -231,13 +232,13 @@ def _triangular(B: Float) -> Expert | None:
 def _pivoted(B: Float) -> Expert:
     """Whiten the leading landmarks of a pivoted Cholesky factorisation alone.
 
-    Takes the place of the eigendecomposition where B is positive semidefinite and landmarks
-    depend on each other: those left out are within rounding of the span of the others. O(n k²).
+    Replaces the eigendecomposition if B is positive semidefinite and singular: the landmarks left
+    out are within rounding errors of the span of the leading ones. O(n k²).
     """
     n = len(B)
     tolerance = n * np.finfo(np.float64).eps * np.diag(B).max(initial=0.0)
     R, order, k, _ = dpstrf(B.T, lower=0, tol=tolerance)
-    # LAPACK complains aloud of a matrix without rows
+    # LAPACK prints an error for a matrix without rows
     T = dtrtri(np.triu(R[:k, :k]), lower=0, overwrite_c=1)[0] if k else np.zeros((0, 0))
     smallest = smallest_eigenvalue(lambda V: T @ (T.T @ V), k)
     # LAPACK counts from one
@@ -274,8 +275,8 @@ class StandardMap(BaseEstimator):
     ) -> FeatureMap:
         """Return the map with landmarks Z.
 
-        At full rank any factor of B spans the same features and the triangular one is the
-        cheapest; `principal` asks for the eigenvectors nevertheless, strongest first.
+        At full rank any factor of B spans the same features, and the triangular factor is the
+        cheapest. With `principal` the map uses the eigenvectors, by decreasing eigenvalue.
         """
         n = Z.shape[0]
         Z64 = Z.astype(np.float64, copy=False)
@@ -318,7 +319,7 @@ class RandomizedMap(BaseEstimator):
     def build(
         self, kernel: Kernel, Z: Any, rng: np.random.RandomState, principal: bool = False
     ) -> FeatureMap:
-        """Return the map with landmarks Z, which is always principal."""
+        """Return the map with landmarks Z. It always uses eigenvectors."""
         n = Z.shape[0]
         rank = self.rank or (n + 1) // 2
         Z64 = Z.astype(np.float64, copy=False)
@@ -360,7 +361,7 @@ class EnsembleMap(BaseEstimator):
     def build(
         self, kernel: Kernel, Z: Any, rng: np.random.RandomState, principal: bool = False
     ) -> FeatureMap:
-        """Return the map with landmarks Z; `principal` holds for each expert."""
+        """Return the map with landmarks Z; `principal` applies to each expert."""
         n = Z.shape[0]
         m = min(self.n_experts, n)
         rank = self.rank or n

@@ -10,30 +10,35 @@ import numpy as np
 from nysplus._ridge.feature_map import Approximation
 from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.problem import RidgeProblem
+from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
 from nysplus._ridge.solvers import solve_ridge
 from nysplus._rows.blocks import RowBlocks
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import Kernel
 
-# Rows on which float32 coefficients are tried.
-TRIED_ROWS = 256
+# Rows on which float32 coefficients are compared with float64 ones, and the largest root mean
+# square of the difference, in standard deviations of the targets.
+COMPARED_ROWS, MAX_CHANGE = 256, 1e-4
 
 
 @dataclass(frozen=True)
 class ExpansionFit:
-    """What :func:`fit_expansion` found, and what it cost.
+    """The result of :func:`fit_expansion`.
 
     Attributes
     ----------
     expansion : KernelExpansion
+        The fitted function.
     alpha : float
-        The ridge.
+        The chosen ridge.
     n_kernel_evaluations : int
+        Number of kernel values that the fit computed.
     solver : str
+        Name of the solver.
     score : float or None
         Score on rows that were left out (see :class:`~nysplus._ridge.problem.ChosenAlpha`).
     left_out : LeaveOneOut
-        What leaving out rows makes of it.
+        Gives the leave-one-out scores of rows.
     """
 
     expansion: KernelExpansion
@@ -53,16 +58,34 @@ def fit_expansion(
     rng: np.random.RandomState,
     stage: str = "ridge",
     with_score: bool = False,
+    *,
+    rules: SolverRules = DEFAULT_RULES,
 ) -> ExpansionFit:
     """Fit the ridge regression on the Nyström features of given landmarks.
 
-    O(N n (d + k)) time and O(n² + block) memory in one pass over the rows, and a part of a
-    second one where α is chosen by leave-one-out; what the pass computes, and in which
-    precision, follows the spectrum of the landmarks' kernel matrix (:mod:`nysplus._ridge.solvers`).
-    With `with_score` the score is found even where there is no ridge to choose.
+    O(N n (d + k)) time and O(n² + block) memory in one pass over the rows, and part of a second
+    pass where α is chosen by leave-one-out. The spectrum of the landmarks' kernel matrix decides
+    on the solver and its precision (:mod:`nysplus._ridge.solvers`).
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    landmarks : ndarray or CSR matrix of shape (n, d)
+    kernel : Kernel
+        With all parameters as numbers.
+    approximation : Approximation
+    alphas : tuple of float
+        Ridges to choose from.
+    rng : RandomState
+    stage : str
+        Name of the passes in progress reports.
+    with_score : bool
+        Whether to score the model on left-out rows even if there is no α to choose.
+    rules : SolverRules
     """
     feature_map = approximation.build(kernel, landmarks, rng)
-    answer = solve_ridge(RidgeProblem(blocks, feature_map, alphas, rng, stage, with_score))
+    problem = RidgeProblem(blocks, feature_map, alphas, rng, stage, with_score, rules)
+    answer = solve_ridge(problem)
     A = feature_map.collapse(answer.left_out.W)
     expansion = in_float32(KernelExpansion(kernel, landmarks, A, answer.left_out.b), blocks)
     evaluations = feature_map.n_kernel_evaluations + answer.n_rows * feature_map.n_landmarks
@@ -73,9 +96,9 @@ def fit_expansion(
 
 
 def in_float32(expansion: KernelExpansion, blocks: RowBlocks) -> KernelExpansion:
-    """Return an expansion of float32 rows with float32 coefficients, if scores stay right.
+    """Return an expansion of float32 rows with float32 coefficients, if its scores stay the same.
 
-    Tried on some rows: the root mean square of what changes may be 1e-4 of the targets' spread.
+    On 256 rows the root mean square of the change may be 1e-4 of the targets' standard deviation.
     """
     if blocks.dtype != np.float32:
         return expansion
@@ -84,7 +107,8 @@ def in_float32(expansion: KernelExpansion, blocks: RowBlocks) -> KernelExpansion
         dual_coef=expansion.dual_coef.astype(np.float32),
         intercept=expansion.intercept.astype(np.float32),
     )
-    X = blocks.gather(np.unique(np.linspace(0, blocks.n_rows - 1, TRIED_ROWS).astype(np.intp))).X
+    compared = np.unique(np.linspace(0, blocks.n_rows - 1, COMPARED_ROWS).astype(np.intp))
+    X = blocks.gather(compared).X
     change = np.sqrt(((single(X) - expansion(X)) ** 2).mean(axis=0))
-    spread = np.sqrt(blocks.target_spread().variance)
-    return single if (change <= 1e-4 * spread).all() else expansion
+    deviation = np.sqrt(blocks.target_spread().variance)
+    return single if (change <= MAX_CHANGE * deviation).all() else expansion

@@ -16,7 +16,7 @@ from nysplus._typing import Float
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """A solution, and what its scores without a row are found by.
+    """A ridge solution with everything that its leave-one-out scores need.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class LeaveOneOut:
     weight : float
         Sum of the weights of all rows.
     inverse : callable
-        ``R ↦ (S + α)⁻¹ R``; that of a sketch of S serves as well.
+        ``R ↦ (S + α)⁻¹ R``, exact or for a sketch of S.
     """
 
     problem: RidgeProblem
@@ -38,14 +38,12 @@ class LeaveOneOut:
     inverse: Solve
 
     def scores(self, most: int) -> ScoredRows:
-        """Return the scores of some rows, each by the model fitted without it.
+        """Return the scores of rows drawn at random, each by the model fitted without it.
 
-        O(b k²) for `most` rows at random. Rows stay where they are, and scores travel.
+        O(b k²) for b rows, at most `most`. On a cluster only the scores travel.
         """
         problem = self.problem
-        rows = problem.__dict__.get(
-            "validation_rows", problem.blocks
-        )  # which may be in memory already
+        rows = problem.rows_at_hand
         chosen = np.sort(rows.sample(most, problem.rng))
         features, inverse = problem.feature_map.features(np.float64), self.inverse
         W, b, mean, weight = self.W, self.b, self.feature_mean, self.weight
@@ -60,13 +58,13 @@ class LeaveOneOut:
             alone = left_out_scores(whole, block.Y, leverage)
             return ScoredRows(block.numbers, alone, block.Y, block.weight)
 
-        def picked(block: Block) -> ScoredRows:
+        def chosen_part(block: Block) -> ScoredRows:
             some = block.take(np.flatnonzero(np.isin(block.numbers, chosen)))
             return part(some) if len(some) else zero()
 
         if not rows.remote:
             return part(rows.gather(chosen))
-        found: ScoredRows = rows.fold(
-            picked, zero, problem.row_bytes, f"{problem.stage}: left-out rows"
+        scores: ScoredRows = rows.fold(
+            chosen_part, zero, problem.row_bytes, f"{problem.stage}: left-out rows"
         )
-        return found
+        return scores

@@ -14,16 +14,16 @@ from nysplus._typing import Float
 class Moments:
     """Weighted moments of features φ and targets y about their means.
 
-    Sums are kept about the mean, and two of them are joined by the pairwise update of Chan,
-    Golub and LeVeque, because raw sums lose all digits where features hardly vary (a kernel
-    so wide that K ≈ 1). Sums of several blocks are float64, whatever the features are.
+    Sums are kept about the mean, and two of them are added by the pairwise update of Chan,
+    Golub and LeVeque, because raw sums lose all digits if features hardly vary (a kernel so wide
+    that K ≈ 1). Sums of several blocks are float64, whatever the type of the features.
 
     Attributes
     ----------
     weight : float
         Sum of the weights.
     count : float
-        Number of observations: a weight of three counts three, one below one counts one.
+        Number of observations: a weight of three counts as three, a weight below one as one.
     feature_mean : ndarray of shape (k,)
     target_mean : ndarray of shape (L,)
     scatter : ndarray of shape (k, k)
@@ -41,7 +41,7 @@ class Moments:
 
     @classmethod
     def zero(cls, k: int, n_outputs: int) -> Moments:
-        """Return the moments of no rows, to which others are added."""
+        """Return the moments of no rows, to which the moments of blocks are added."""
         return cls(
             weight=0.0,
             count=0.0,
@@ -54,15 +54,15 @@ class Moments:
 
     @classmethod
     def of(cls, features: Float, Y: Float, weight: Float) -> Moments:
-        """Return the moments of one block, whose `features` are used up. O(b k²).
+        """Return the moments of one block; `features` is overwritten. O(b k²).
 
-        Products are formed, and stay, in the precision of `features`.
+        Products are formed, and stored, in the precision of `features`.
         """
         total = float(weight.sum())
         share = weight / total if total > 0 else weight
         dtype = features.dtype
         transposed = features.T
-        # The mean of what is left corrects the mean for its own rounding.
+        # the mean of the centred features is the rounding error of the mean
         shift = transposed @ share.astype(dtype)
         transposed -= shift[:, None]
         feature_mean = shift + (transposed @ share.astype(dtype)).astype(np.float64)
@@ -105,7 +105,7 @@ class Moments:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays, of which the scatter is nearly all."""
+        """Bytes of the large arrays."""
         return int(self.scatter.nbytes + self.cross.nbytes + self.feature_mean.nbytes)
 
     def __sizeof__(self) -> int:
@@ -125,7 +125,7 @@ class Moments:
 
 
 def _add_outer(S: Float, u: Float, v: Float) -> None:
-    """Add ``uvᵀ`` to S in place, a few rows at a time so that the product stays in cache."""
+    """Add ``uvᵀ`` to S in place, a few rows at a time, so that the product stays in cache."""
     step = max(1, 2**16 // max(len(v), 1))
     for start in range(0, len(u), step):
         S[start : start + step] += np.outer(u[start : start + step], v)

@@ -1,8 +1,8 @@
-"""Models on the leading ones of some landmarks, from one pass over the rows.
+"""Fit nested models, on the first m of n landmarks for several m, from one pass over the rows.
 
-Landmarks are put into the order in which they lower the ridge objective most. Features of which
-the first m are those of the first m landmarks then make the moments of every smaller model a
-block of the largest one's.
+Landmarks are ordered by forward selection: the next one lowers the ridge objective most. Features
+are chosen so that the first m of them are the features of the first m landmarks. The moments of
+every smaller model are then leading blocks of the moments of the largest model.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nysplus.kernels import Kernel
 
 @dataclass(frozen=True)
 class NestedFit:
-    """A model and its ridge."""
+    """A fitted function and its ridge."""
 
     alpha: float
     expansion: KernelExpansion
@@ -40,56 +40,64 @@ class NestedFit:
         return replace(self, expansion=replace(self.expansion, landmarks=landmarks, dual_coef=A))
 
     def behind(self, projection: Float | None) -> NestedFit:
-        """Return the same model of rows that are yet to be projected."""
+        """Return the same model for rows before they are projected."""
         return replace(self, expansion=replace(self.expansion, projection=projection))
 
 
 @dataclass(frozen=True)
 class NestedSums:
-    """The moments of the training rows on some landmarks, from which models follow."""
+    """The moments of the training rows, from which a model on these landmarks follows.
 
-    task: RidgeProblem
-    trials: Blocks  # that ridges are chosen on
+    Attributes
+    ----------
+    problem : RidgeProblem
+    validation_rows : Blocks
+        Training rows whose leave-one-out scores choose the ridge.
+    moments : Moments
+    """
+
+    problem: RidgeProblem
+    validation_rows: Blocks
     moments: Moments
 
     @classmethod
-    def over(cls, task: RidgeProblem, trials: Blocks) -> NestedSums:
-        """Sum the moments up, in one pass."""
-        feature_map = task.feature_map
-        dtype = _feature_dtype(task)
-        exact = any(not way.polished for way in GramFirst.where_allowed(task))
+    def over(cls, problem: RidgeProblem, validation_rows: Blocks) -> NestedSums:
+        """Sum the moments of all rows, in one pass."""
+        feature_map = problem.feature_map
+        dtype = _feature_dtype(problem)
+        exact = any(not solver.polished for solver in GramFirst.where_allowed(problem))
         if exact and dtype is np.float64:  # whitened at the end, at half the cost
             columns = feature_map.columns(np.float64)
-            moments = sum_moments(task, columns, feature_map.n_landmarks)
-            return cls(task, trials, moments.mapped(feature_map.transposed))
+            moments = sum_moments(problem, columns, feature_map.n_landmarks)
+            return cls(problem, validation_rows, moments.mapped(feature_map.transposed))
         features = feature_map.features(dtype)
-        return cls(task, trials, sum_moments(task, features, feature_map.rank))
+        return cls(problem, validation_rows, sum_moments(problem, features, feature_map.rank))
 
     @cached_property
     def _path(self) -> RidgePath:
         return RidgePath(self.moments)
 
     def fit(self) -> NestedFit:
-        """Choose the ridge on the training rows, and solve."""
-        feature_map = self.task.feature_map
-        judged = replace(self.task, blocks=self.trials)
-        alpha = choose_alpha(judged, self._path, _feature_dtype(self.task)).alpha
+        """Choose the ridge by leave-one-out, and solve."""
+        feature_map = self.problem.feature_map
+        validation = replace(self.problem, blocks=self.validation_rows)
+        alpha = choose_alpha(validation, self._path, _feature_dtype(self.problem)).alpha
         found = self._path.solve(alpha)
         A = feature_map.collapse(found.W)
         expansion = KernelExpansion(feature_map.kernel, feature_map.landmarks, A, found.b)
-        return NestedFit(alpha, in_float32(expansion, self.task.blocks))
+        return NestedFit(alpha, in_float32(expansion, self.problem.blocks))
 
     def ordered(self, n: int, alpha: float) -> tuple[npt.NDArray[np.intp], NestedSums]:
-        """Order the landmarks: those first that lower the objective most, as to the first `n`.
+        """Order the landmarks by forward selection of the first `n`. O(n³).
 
-        Returns the order, and the sums on the first `n`.
+        Returns the order of all landmarks, and the sums on the first `n`.
 
-        With the landmarks' own features as columns of P, ``φ Pᵀ`` are the kernel values that the
-        features φ were made from. ``P = QR`` for the chosen ones makes features ``φ Q``, of which
-        the first m are those of the first m landmarks, with the whitening ``R⁻¹``. Nothing is
-        lost: Q is orthogonal. O(n³).
+        With the landmarks' own features as columns of P, the kernel values of a row with features
+        φ are ``φ P``. ``P = QR`` for the first `n` landmarks gives features ``φ Q``, of which the
+        first m are features of the first m landmarks, with the whitening ``R⁻¹``. No accuracy is
+        lost, because Q is orthogonal.
         """
-        feature_map, moments = self.task.feature_map, self.moments
+        feature_map, moments = self.problem.feature_map, self.moments
         (expert,) = feature_map.experts
         _check_nests(feature_map.kernel, expert.triangular)
         P = feature_map.features()(feature_map.landmarks).T
@@ -100,12 +108,12 @@ class NestedSums:
         expert = replace(expert, columns=slice(0, rank), whitening=whitening, triangular=True)
         landmarks = feature_map.landmarks[order[:n]]
         nested = FeatureMap(feature_map.kernel, landmarks, (expert,), 0)
-        task = replace(self.task, feature_map=nested)
-        return order, replace(self, task=task, moments=moments.mapped(lambda G: Q.T @ G))
+        problem = replace(self.problem, feature_map=nested)
+        return order, replace(self, problem=problem, moments=moments.mapped(lambda G: Q.T @ G))
 
     def leading(self, n: int) -> NestedSums:
-        """Return the sums on the first `n` landmarks of ordered ones: blocks of these."""
-        feature_map, moments = self.task.feature_map, self.moments
+        """Return the sums on the first `n` landmarks, after :meth:`ordered`: leading blocks."""
+        feature_map, moments = self.problem.feature_map, self.moments
         (expert,) = feature_map.experts
         rank = min(n, feature_map.rank)
         first = replace(expert, columns=slice(0, rank), whitening=expert.whitening[:rank, :rank])
@@ -116,12 +124,12 @@ class NestedSums:
             scatter=moments.scatter[:rank, :rank],
             cross=moments.cross[:rank],
         )
-        return replace(self, task=replace(self.task, feature_map=fewer), moments=part)
+        return replace(self, problem=replace(self.problem, feature_map=fewer), moments=part)
 
 
-def _feature_dtype(task: RidgeProblem) -> type[np.floating[Any]]:
-    """Return float32 for float32 rows, where the landmarks' kernel matrix allows it."""
-    single = task.blocks.dtype == np.float32 and task.feature_map.allows_float32
+def _feature_dtype(problem: RidgeProblem) -> type[np.floating[Any]]:
+    """Return float32 for float32 rows, if the landmarks' kernel matrix allows it."""
+    single = problem.blocks.dtype == np.float32 and problem.feature_map.allows_float32
     return np.float32 if single else np.float64
 
 
@@ -134,50 +142,52 @@ def _check_nests(kernel: Kernel, definite: bool) -> None:
 
 
 def forward_order(H: Float, C: Float, n: int) -> npt.NDArray[np.intp]:
-    """Choose columns by forward selection: next is the one that lowers the objective most.
+    """Choose columns by forward selection: the next column lowers the objective most.
 
     For columns K with ``H = KᵀK + αB`` and ``C = KᵀY``, the minimum of the ridge objective over
-    those chosen is ``‖Y‖² − ‖L⁻¹C‖²`` with ``H = LLᵀ`` among them: a Cholesky factorisation whose
-    pivot is the largest ``‖c_j‖² / h_jj`` of what is left, not the largest ``h_jj``. O(n² N) for
-    N columns.
+    the chosen columns is ``‖Y‖² − ‖L⁻¹C‖²`` with ``H = LLᵀ`` among them. This is a Cholesky
+    factorisation whose pivot has the largest ``‖c_j‖² / h_jj`` of the Schur complement, instead of
+    the largest ``h_jj``. O(n² N) for N columns.
 
     Parameters
     ----------
     H : ndarray of shape (N, N)
     C : ndarray of shape (N, L)
     n : int
-        How many to choose.
+        Number of columns to choose.
 
     Returns
     -------
     ndarray of int of shape (at most n,)
-        The columns in the order of choice. It ends where what is left of the others, in H, is
-        rounding error.
+        The columns in the order of choice. It ends where the Schur complement of the other
+        columns holds nothing but rounding errors.
     """
-    left, C = H.diagonal().copy(), C.copy()
-    floor = len(H) * np.finfo(np.float64).eps * left
+    pivots, C = H.diagonal().copy(), C.copy()
+    floor = len(H) * np.finfo(np.float64).eps * pivots
     factor = np.zeros((n, len(H)))
     order: list[int] = []
     for t in range(n):
-        gains = np.divide((C**2).sum(axis=1), left, out=np.full(len(H), -1.0), where=left > floor)
+        independent = pivots > floor
+        gains = np.full(len(H), -1.0)
+        np.divide((C**2).sum(axis=1), pivots, out=gains, where=independent)
         j = int(gains.argmax())
         if gains[j] < 0:
             break
-        root = np.sqrt(left[j])
+        root = np.sqrt(pivots[j])
         row = (H[j] - factor[:t, j] @ factor[:t]) / root
         C -= np.outer(row, C[j] / root)
-        left -= row**2
-        left[j] = 0.0  # never again
+        pivots -= row**2
+        pivots[j] = 0.0  # exactly, so that it is not chosen again
         factor[t] = row
         order.append(j)
     return np.array(order, dtype=np.intp)
 
 
 def _completed(P: Float, chosen: npt.NDArray[np.intp], n: int) -> tuple[npt.NDArray[np.intp], int]:
-    """Order all columns of P, and count those of the first `n` that are independent.
+    """Complete the order of the columns of P; count the independent ones among the first `n`.
 
-    Where forward selection has ended before: H has squared the condition number of P,
-    which still tells apart what H does not. Next are those farthest from the span of all before.
+    Forward selection may end early, because H squares the condition number of P. Columns that are
+    independent in P but not in H follow, each the farthest from the span of all before it.
     """
     rest = np.setdiff1d(np.arange(P.shape[1]), chosen)
     missing = min(n, len(P)) - len(chosen)

@@ -1,7 +1,6 @@
-"""Ridge regression from additive statistics: ``min ‖ΦW + 1bᵀ − Y‖² + α‖W‖²`` (eq. 5).
+"""Solve the ridge problem ``min ‖ΦW + 1bᵀ − Y‖² + α‖W‖²`` (eq. 5) from the moments of the rows.
 
-:class:`Moments` is all that a fit needs from the rows; it adds over blocks, files and machines.
-:class:`RidgePath` solves for one ridge by Cholesky, or factorises once for any number of them.
+:class:`RidgePath` factorises by Cholesky for one α, or by eigenvalues once for any number of α.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ Solve = Callable[[Float], Float]
 def smallest_eigenvalue(inverse: Callable[[Float], Float], k: int) -> float:
     """Estimate the smallest eigenvalue of a positive definite k × k matrix, from above.
 
-    A few steps of block power iteration with the inverse, which `inverse` multiplies by:
-    within some per cent, which is enough to judge precision by. O(k²).
+    Six steps of block power iteration; `inverse` multiplies by the inverse of the matrix. The
+    estimate is within some per cent, which is enough to bound rounding errors. O(k²).
     """
     if k == 0:
         return np.inf
@@ -39,7 +38,7 @@ def smallest_eigenvalue(inverse: Callable[[Float], Float], k: int) -> float:
 def cholesky(S: Float, alpha: float) -> tuple[Solve, float] | None:
     """Return the solver of ``(S + α) Z = R`` and the smallest eigenvalue of ``S + α``.
 
-    None where some directions are rounding error throughout. O(k³/3).
+    None if ``S + α`` is singular to working precision. O(k³/3).
     """
     if S.size == 0:
         return None
@@ -61,7 +60,7 @@ def cholesky(S: Float, alpha: float) -> tuple[Solve, float] | None:
 
 @dataclass(frozen=True)
 class Solution:
-    """A ridge solution and what its accuracy is judged by.
+    """A ridge solution and the numbers that bound its error.
 
     Attributes
     ----------
@@ -72,7 +71,7 @@ class Solution:
     objective : float
         ``‖ΦW + 1bᵀ − Y‖² + α‖W‖²``.
     smallest : float
-        The smallest eigenvalue of ``S + α`` among the directions that count.
+        The smallest eigenvalue of ``S + α`` among the directions above rounding error.
     inverse : callable
         ``R ↦ (S + α)⁻¹ R``.
     """
@@ -99,7 +98,7 @@ class RidgePath:
     def _eigen(self) -> tuple[Float, Float, Float]:
         """``s, V, Vᵀ cross`` with the scatter ``S = V diag(s) Vᵀ``, s clipped at 0. O(k³)."""
         moments = self.moments
-        if moments.scatter.size == 0:  # no features at all, which not every LAPACK takes
+        if moments.scatter.size == 0:  # not every LAPACK takes an empty matrix
             return np.zeros(0), np.zeros((0, 0)), moments.cross
         values, vectors = eigh(moments.scatter, driver="evd", check_finite=False)
         return np.maximum(values, 0.0), vectors, vectors.T @ moments.cross
@@ -110,7 +109,7 @@ class RidgePath:
         return self._eigen[1]
 
     def _inverse(self, alpha: float) -> Float:
-        """Return ``1 / (s + α)``, and 0 in directions that are rounding error throughout."""
+        """Return ``1 / (s + α)``, and 0 in directions that hold nothing but rounding errors."""
         s = self._eigen[0]
         floor = len(s) * np.finfo(np.float64).eps * s.max(initial=0.0)
         inverse: Float = np.divide(1.0, s + alpha, out=np.zeros_like(s), where=s + alpha > floor)
@@ -119,8 +118,8 @@ class RidgePath:
     def factor(self, alpha: float) -> tuple[Solve, float]:
         """Return the solver of ``(S + α) Z = R`` and the smallest eigenvalue of ``S + α``.
 
-        By Cholesky, O(k³/3), unless the eigenvalues are there already or some directions are
-        rounding error, which are then left out.
+        By Cholesky, O(k³/3), unless the eigenvalues are known already or ``S + α`` is singular
+        to working precision; directions that hold nothing but rounding errors are then left out.
         """
         found = None if "_eigen" in self.__dict__ else cholesky(self.moments.scatter, alpha)
         if found is not None:
@@ -137,13 +136,13 @@ class RidgePath:
         inverse, smallest = self.factor(alpha)
         W = inverse(moments.cross)
         b = moments.target_mean - moments.feature_mean @ W
-        # At the solution the penalty and the residuals add up to this.
+        # at the solution, ‖residuals‖² + α‖W‖² = ‖Y − ȳ‖² − ⟨cross, W⟩
         explained = float((moments.cross * W).sum())
         objective = max(float(moments.target_scatter.sum()) - explained, 0.0)
         return Solution(W, b, objective, smallest, inverse)
 
     def generalized_cross_validation(self, alpha: float) -> float:
-        """Return Golub, Heath and Wahba's criterion ``N · RSS / (N − df)²``; no pass needed."""
+        """Return Golub, Heath and Wahba's criterion ``N · RSS / (N − df)²``, without a pass."""
         s, _, rotated = self._eigen
         shrink = self._inverse(alpha)
         explained = (2.0 - s * shrink) * shrink @ (rotated**2)
@@ -155,7 +154,7 @@ class RidgePath:
     def leave_one_out(
         self, Q: Float, Y: Float, unit_weight: Float, alphas: tuple[float, ...]
     ) -> list[Float]:
-        """Return the scores of every row by the model fitted without it, for each α.
+        """Return the leave-one-out scores of every row, for each α.
 
         ``f_i − (y_i − f_i) h_i / (1 − h_i)`` with the leverage
         ``h_i = w_i (1/Σw + q_i (S + α)⁻¹ q_iᵀ)``, ``q_i = (φ_i − φ̄) V``. O(b k L) for each α.
@@ -180,18 +179,7 @@ class RidgePath:
 
 
 def left_out_scores(f: Float, Y: Float, leverage: Float) -> Float:
-    """Return the scores of rows by the model fitted without them, from those of the whole fit."""
-    # A row that the model has to interpolate has no opinion about itself.
+    """Return the leave-one-out scores of rows, from their scores f in the fit to all rows."""
+    # a row of leverage 1 is interpolated, and its leave-one-out score is not defined
     leverage = np.minimum(leverage, 1.0 - 1e-10)
     return f - (Y - f) * (leverage / (1.0 - leverage))[:, None]
-
-
-def largest_within_noise(alphas: tuple[float, ...], accuracies: Float, count: float) -> float:
-    """Return the largest α whose accuracy is within a quarter standard error of the best.
-
-    More ridge is the safer of two equals: landmarks that were chosen with the labels make
-    leave-one-out slightly optimistic.
-    """
-    best = min(1.0, float(accuracies.max()))  # sums of weights may round to just above
-    slack = 0.25 * np.sqrt(best * (1.0 - best) / count)
-    return max(a for a, got in zip(alphas, accuracies, strict=True) if got >= best - slack)

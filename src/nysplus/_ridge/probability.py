@@ -1,10 +1,10 @@
-"""From scores to probabilities that agree with `predict`.
+"""Turn scores into probabilities that agree with `predict`.
 
-One number is fitted, the slope β of the log-odds: ``p = softmax(β f)``, which is temperature
-scaling (Guo et al. 2017) of one-vs-rest scores. It keeps the order of the scores, whatever β > 0
-is. The scores it is fitted to are leave-one-out scores, so no rows are held back and no model is
-fitted again. Curves with a slope for each range of scores follow the tails of leave-one-out scores
-too closely: landmarks that were chosen for their negative margin are rows of high leverage.
+One number is fitted, the slope β of the log-odds: ``p = softmax(β f)``. This is temperature scaling
+(Guo et al. 2017) of one-vs-rest scores, which keeps their order for every β > 0. It is fitted to
+leave-one-out scores, so no rows are held out and no model is fitted again. Calibration curves with
+more parameters would follow the tails of leave-one-out scores too closely: landmarks chosen for
+their negative margin are rows of high leverage.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from nysplus._rows.targets import DiscreteTargets, IndicatorTargets
+from nysplus._rows.targets import DiscreteTargets
 from nysplus._typing import Float
 
-# Between "the scores say nothing" and "the smallest difference of ridge scores says all".
+# Smallest and largest β: all classes equally likely, and certainty at the smallest difference that
+# ridge scores have.
 SLOPES = (1e-3, 1e6)
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """``p = softmax(β f)``; one score f stands for the two scores −f and f.
+    """``p = softmax(β f)``; a single score f stands for the two scores −f and f.
 
     Attributes
     ----------
     slope : float
         β > 0.
     multilabel : bool
-        Whether every column of scores is a label of its own, instead of a class among others.
+        Whether every column of scores belongs to a label, instead of a class.
     """
 
     slope: float
@@ -48,9 +49,9 @@ class Scaling:
         Returns
         -------
         ndarray of float64
-            Of shape (rows, n_classes): rows sum to 1, and the first largest probability is that
-            of the predicted class. Or of shape (rows, n_labels): above one half for exactly the
-            predicted labels.
+            Classes: shape (rows, n_classes); rows sum to 1, and the first of the largest
+            probabilities belongs to the predicted class. Labels: shape (rows, n_labels); above
+            one half for exactly the predicted labels.
         """
         if self.multilabel:
             positive: Float = self._among(_versus(scores.reshape(-1, 1)))[:, 1]
@@ -62,8 +63,8 @@ class Scaling:
         winner = F.argmax(axis=1)
         P = _softmax(F, self.slope)
         rows = np.arange(len(F))
-        # Scores may differ by less than their probabilities can; the winner then gets the last
-        # bit, and more than an even share where it won by more than coming first.
+        # Different scores may round to equal probabilities. The winner then gets the next larger
+        # number, and also if it exceeds a score before it by too little to exceed an even share.
         top = P[rows, winner]
         hidden = (P.argmax(axis=1) != winner) | ((winner > 0) & (top <= 1.0 / F.shape[1]))
         P[rows[hidden], winner[hidden]] = np.nextafter(top[hidden], 1.0)
@@ -73,9 +74,9 @@ class Scaling:
 def fit_scaling(scores: Float, targets: DiscreteTargets, weight: Float) -> Scaling:
     """Return the scaling of smallest weighted log-loss. O(rows × L), some twenty times.
 
-    The loss is convex in β. Targets are smoothed by one row's worth of even odds, so that β is
-    finite where the classes are separable. Scores count as far as the targets ±1 that they stand
-    for: leave-one-out scores of rows that the model nearly interpolates lie anywhere beyond.
+    The loss is convex in β. Label smoothing by the weight of one row keeps β finite where the
+    classes are separable. Scores are clipped to the targets ±1, because leave-one-out scores of
+    rows that the model nearly interpolates can be arbitrarily large.
 
     Parameters
     ----------
@@ -86,28 +87,23 @@ def fit_scaling(scores: Float, targets: DiscreteTargets, weight: Float) -> Scali
     weight : ndarray of shape (rows,)
         A weight of two equals a repeated row.
     """
-    multilabel = isinstance(targets, IndicatorTargets)
-    if isinstance(targets, IndicatorTargets):
-        F, codes = _versus(scores.reshape(-1, 1)), (targets.Y.ravel() > 0).astype(np.intp)
-        weight = np.repeat(weight, targets.n_outputs)
-    else:
-        F, codes = _versus(scores), targets.codes
-    F = F.clip(-1.0, 1.0)
+    F, codes, weight = targets.choices(scores, weight)
+    F = _versus(F).clip(-1.0, 1.0)
     F -= F.max(axis=1, keepdims=True)  # so that equal scores give a derivative of exactly 0
 
     def derivative(slope: float) -> float:
         return loss_derivative(slope, F, codes, weight)
 
     lowest, highest = SLOPES
-    # Without rows, or with scores that do not tell the classes apart, all odds stay even.
+    # without rows, or with scores that do not separate the classes, all classes are equally likely
     if derivative(lowest) >= 0:
         slope = lowest
     elif derivative(highest) <= 0:
         slope = highest
     else:
-        # By the logarithm: the two bounds are nine decades apart.
+        # in the logarithm, because the bounds are nine decades apart
         slope = np.exp(brentq(lambda t: derivative(np.exp(t)), *np.log(SLOPES), xtol=1e-12))
-    return Scaling(float(slope), multilabel)
+    return Scaling(float(slope), targets.kind == "labels")
 
 
 def loss_derivative(slope: float, F: Float, codes: npt.NDArray[np.intp], weight: Float) -> float:
@@ -124,7 +120,7 @@ def loss_derivative(slope: float, F: Float, codes: npt.NDArray[np.intp], weight:
         Class numbers.
     weight : ndarray of shape (rows,)
     """
-    # A weight of three counts as three rows, one below one as a row, as everywhere.
+    # a weight of three counts as three rows, a weight below one as one row, as in Moments
     share = 1.0 / (1.0 + np.maximum(weight, weight > 0).sum())
     own = F[np.arange(len(F)), codes]
     target = (1.0 - share) * own + share * F.mean(axis=1)
@@ -139,8 +135,8 @@ def _versus(scores: Float) -> Float:
 
 
 def _softmax(F: Float, slope: float) -> Float:
-    """Return ``softmax(β F)`` row by row; the largest score's power is exactly 1."""
-    with np.errstate(over="ignore"):  # a difference of −inf has the power 0
+    """Return ``softmax(β F)`` of every row; the exponential of the largest score is exactly 1."""
+    with np.errstate(over="ignore"):  # exp(−inf) is 0
         P: Float = slope * (F - F.max(axis=1, keepdims=True))
     np.exp(P, out=P)
     P /= P.sum(axis=1, keepdims=True)

@@ -1,7 +1,8 @@
 """A ridge problem on Nyström features: its rows, its moments, and the choice of the ridge.
 
-Models are with_score by rows that they have not seen: by the closed-form leave-one-out scores of
-their own rows. Classes are with_score as classes, by accuracy, values by their squared error.
+Ridges are compared by the scores of rows that the model has not seen: closed-form leave-one-out
+scores, or scores of held-out rows. The score is the accuracy for classes and minus the squared
+error for values.
 """
 
 from __future__ import annotations
@@ -13,19 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from nysplus._holdout import best_of, draw_rows, largest_within_noise
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._ridge.moments import Moments
-from nysplus._ridge.path import RidgePath, largest_within_noise
+from nysplus._ridge.path import RidgePath
+from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._typing import Float
-
-# Rows that the ridge is chosen on: a standard error of an accuracy of .22 points at 95 %.
-VALIDATION_ROWS = 10_000
 
 
 @dataclass(frozen=True)
 class RidgeProblem:
-    """What is to be solved.
+    """Rows, features and ridges of a fit.
 
     Attributes
     ----------
@@ -37,7 +37,8 @@ class RidgeProblem:
     stage : str
         Name of the passes in progress reports.
     with_score : bool
-        Whether the score of the solution is wanted even where there is no ridge to choose.
+        Whether the solution is scored even where there is no ridge to choose.
+    rules : SolverRules
     """
 
     blocks: RowBlocks
@@ -46,33 +47,41 @@ class RidgeProblem:
     rng: np.random.RandomState
     stage: str
     with_score: bool = False
+    rules: SolverRules = DEFAULT_RULES
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of temporaries a row of a pass needs: X twice, K, and Φ twice."""
+        """Bytes of temporaries that a row of a pass needs: X twice, K, and Φ twice."""
         n, k = self.feature_map.n_landmarks, self.feature_map.rank
         return 8 * (2 * self.blocks.n_features + n + 2 * k)
 
     @cached_property
     def validation_rows(self) -> RowBlocks:
-        """All rows, or `VALIDATION_ROWS` of them drawn at random, in order and in memory."""
-        if self.blocks.n_candidates <= VALIDATION_ROWS:
+        """Rows for leave-one-out: all rows, or some drawn at random, in memory."""
+        most = self.rules.validation_rows
+        if self.blocks.n_candidates <= most:
             return self.blocks
-        return self.blocks.some(np.sort(self.blocks.sample(VALIDATION_ROWS, self.rng)))
+        return draw_rows(self.blocks, most, self.rng)
+
+    @property
+    def rows_at_hand(self) -> RowBlocks:
+        """The validation rows if they have been drawn, and so are in memory; else all rows."""
+        at_hand: RowBlocks = self.__dict__.get("validation_rows", self.blocks)
+        return at_hand
 
 
 @dataclass(frozen=True)
 class ChosenAlpha:
-    """A ridge and how well it serves rows that were left out.
+    """The chosen ridge and its score.
 
     Attributes
     ----------
     alpha : float
     score : float or None
-        Accuracy; for values, minus the mean squared error by generalized cross-validation. None
-        where nothing was to be chosen.
+        Accuracy of rows that were left out; for values, minus the mean squared error, by
+        generalized cross-validation or of held-out rows. None if there was no choice.
     n_rows : int
-        Rows whose kernel values were computed for it.
+        Number of rows whose kernel values the choice needed.
     """
 
     alpha: float
@@ -81,7 +90,7 @@ class ChosenAlpha:
 
 
 def sum_moments(problem: RidgeProblem, evaluate: Callable[[Any], Float], k: int) -> Moments:
-    """Return the moments of all rows, of whatever `evaluate` makes of them, in one pass."""
+    """Return the moments of the `k` features that `evaluate` makes of all rows, in one pass."""
 
     def part(block: Block) -> Moments:
         return Moments.of(evaluate(block.X), block.Y, block.weight)
@@ -90,17 +99,19 @@ def sum_moments(problem: RidgeProblem, evaluate: Callable[[Any], Float], k: int)
     return problem.blocks.fold(part, zero, problem.row_bytes, f"{problem.stage}: moments")
 
 
-def choose_alpha(problem: RidgeProblem, path: RidgePath, dtype: Any) -> ChosenAlpha:
-    """Choose α by rows left out of the fit one at a time.
+def choose_alpha(
+    problem: RidgeProblem, path: RidgePath, dtype: type[np.floating[Any]]
+) -> ChosenAlpha:
+    """Choose α by leave-one-out.
 
-    Classes: by the closed-form leave-one-out accuracy on all rows or a uniform part of them.
-    Values: by generalized cross-validation, which needs no rows.
+    Classes: by the closed-form leave-one-out accuracy on the validation rows. Values: by
+    generalized cross-validation, which needs no pass.
     """
     alphas = problem.alphas
     if len(alphas) == 1 and not problem.with_score:
         return ChosenAlpha(alphas[0], None, 0)
     if not problem.blocks.discrete:
-        alpha = min(alphas, key=path.generalized_cross_validation)
+        alpha = best_of(alphas, score=lambda alpha: -path.generalized_cross_validation(alpha))
         return ChosenAlpha(alpha, -path.generalized_cross_validation(alpha), 0)
     columns = problem.feature_map.columns(dtype)
     rotation = problem.feature_map.collapse(path.vectors).astype(dtype)
@@ -114,28 +125,24 @@ def choose_alpha(problem: RidgeProblem, path: RidgePath, dtype: Any) -> ChosenAl
     return _most_accurate(problem, scores, problem.validation_rows, "leave-one-out")
 
 
-def _most_accurate(
-    problem: RidgeProblem, scores: Callable[[Block], list[Float]], rows: RowBlocks, what: str
-) -> ChosenAlpha:
-    """Return the α that is best on some rows, by the scores that each α gives them."""
-
-    def part(block: Block) -> Float:
-        weight = block.weight
-        right = [weight @ block.labels.hits(score) for score in scores(block)]
-        counted = np.where(weight > 0, np.maximum(block.counts, 1.0), 0.0)
-        return np.array([*right, weight.sum(), counted.sum()])
-
-    zero = partial(np.zeros, len(problem.alphas) + 2)
-    sums = rows.fold(part, zero, problem.row_bytes, f"{problem.stage}: {what}")
-    accuracies = sums[:-2] / sums[-2]
-    alpha = largest_within_noise(problem.alphas, accuracies, float(sums[-1]))
-    return ChosenAlpha(alpha, float(accuracies[problem.alphas.index(alpha)]), rows.n_rows)
-
-
 def best_on(
-    problem: RidgeProblem, rows: Blocks, dtype: Any, models: dict[float, tuple[Float, Float]]
+    problem: RidgeProblem,
+    rows: Blocks,
+    dtype: type[np.floating[Any]],
+    models: dict[float, tuple[Float, Float]],
 ) -> ChosenAlpha:
-    """Return the α whose weights and intercept serve the given rows best."""
+    """Choose the α whose model has the best score on held-out rows.
+
+    Parameters
+    ----------
+    problem : RidgeProblem
+    rows : Blocks
+        Held-out rows.
+    dtype : type
+        Floating type of the kernel values.
+    models : dict
+        Weights of the features and intercept for each α.
+    """
     columns = problem.feature_map.columns(dtype)
     expansions = [
         (problem.feature_map.collapse(models[alpha][0]).astype(dtype), models[alpha][1])
@@ -148,12 +155,40 @@ def best_on(
 
     if problem.blocks.discrete:
         return _most_accurate(problem, scores, rows, "left-out rows")
+    return _least_squares(problem, scores, rows, "left-out rows")
 
-    def squares(block: Block) -> Float:
+
+Scores = Callable[[Block], list[Float]]
+
+
+def _most_accurate(
+    problem: RidgeProblem, scores: Scores, rows: RowBlocks, step: str
+) -> ChosenAlpha:
+    """Return the α of the highest accuracy, by the scores that each α gives some rows."""
+
+    def part(block: Block) -> Float:
+        weight = block.weight
+        right = [weight @ block.labels.hits(score) for score in scores(block)]
+        counted = np.where(weight > 0, np.maximum(block.counts, 1.0), 0.0)
+        return np.array([*right, weight.sum(), counted.sum()])
+
+    zero = partial(np.zeros, len(problem.alphas) + 2)
+    sums = rows.fold(part, zero, problem.row_bytes, f"{problem.stage}: {step}")
+    accuracies = sums[:-2] / sums[-2]
+    alpha = largest_within_noise(problem.alphas, accuracies, float(sums[-1]))
+    return ChosenAlpha(alpha, float(accuracies[problem.alphas.index(alpha)]), rows.n_rows)
+
+
+def _least_squares(
+    problem: RidgeProblem, scores: Scores, rows: RowBlocks, step: str
+) -> ChosenAlpha:
+    """Return the α of the smallest squared error, by the scores that each α gives some rows."""
+
+    def part(block: Block) -> Float:
         errors = [((block.Y - score) ** 2).sum(axis=1) for score in scores(block)]
         return np.array([*(block.weight @ error for error in errors), block.weight.sum()])
 
     zero = partial(np.zeros, len(problem.alphas) + 1)
-    sums = rows.fold(squares, zero, problem.row_bytes, f"{problem.stage}: left-out rows")
-    best = int(np.argmin(sums[:-1]))
+    sums = rows.fold(part, zero, problem.row_bytes, f"{problem.stage}: {step}")
+    best = best_of(range(len(problem.alphas)), score=lambda i: -sums[i])
     return ChosenAlpha(problem.alphas[best], -float(sums[best] / sums[-1]), rows.n_rows)

@@ -1,12 +1,14 @@
-"""Fits that go on: landmarks stay fixed, rows keep coming, and halves of the rows can be joined."""
+"""Incremental fits: the landmarks are fixed, rows are added, and two fits can be merged."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from nysplus._holdout import best_of
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.moments import Moments
@@ -18,9 +20,9 @@ from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
 
 
-@dataclass
+@dataclass(frozen=True)
 class RunningFit:
-    """The moments of all rows seen so far, from which the model follows for any ridge.
+    """The moments of all rows so far, from which the model follows for any ridge.
 
     Attributes
     ----------
@@ -37,45 +39,51 @@ class RunningFit:
 
     @classmethod
     def empty(cls, feature_map: FeatureMap, projection: Float | None, n_outputs: int) -> RunningFit:
-        """Return the fit to no rows yet."""
+        """Return the fit before the first row."""
         return cls(feature_map, projection, Moments.zero(feature_map.rank, n_outputs))
 
-    def add(
+    def plus(
         self, blocks: RowBlocks, alphas: tuple[float, ...], rng: np.random.RandomState
-    ) -> RidgeProblem:
-        """Add rows; return the task they make, to choose a ridge by."""
-        task = RidgeProblem(
+    ) -> tuple[RunningFit, RidgeProblem]:
+        """Return the fit to more rows, and the ridge problem of these rows, to choose α on."""
+        problem = RidgeProblem(
             projected(blocks, self.projection), self.feature_map, alphas, rng, "ridge"
         )
         evaluate = self.feature_map.features(np.float64)
-        self.moments += sum_moments(task, evaluate, self.feature_map.rank)
-        return task
+        return self._with(sum_moments(problem, evaluate, self.feature_map.rank)), problem
 
-    def choose_on(self, task: RidgeProblem) -> float:
-        """Return the ridge that is best on the rows of `task`, by the moments of all rows."""
-        return choose_alpha(task, RidgePath(self.moments), np.float64).alpha
+    def _with(self, moments: Moments) -> RunningFit:
+        """Return the fit to the rows of other moments as well; this one stays as it is."""
+        total = deepcopy(self.moments)
+        total += moments
+        return replace(self, moments=total)
+
+    def choose_on(self, problem: RidgeProblem) -> float:
+        """Return the α of the best leave-one-out score on the rows of `problem`."""
+        return choose_alpha(problem, RidgePath(self.moments), np.float64).alpha
 
     def choose(self, alphas: tuple[float, ...]) -> float:
-        """Return the ridge of smallest generalized cross-validation error; needs no rows."""
+        """Return the α of the smallest generalized cross-validation error; needs no rows."""
         if len(alphas) == 1:
             return alphas[0]
-        return min(alphas, key=RidgePath(self.moments).generalized_cross_validation)
+        path = RidgePath(self.moments)
+        return best_of(alphas, score=lambda alpha: -path.generalized_cross_validation(alpha))
 
-    def left_out(self, task: RidgeProblem, alpha: float) -> LeaveOneOut:
-        """Return what leaving out rows of `task` makes of the model for one ridge."""
+    def left_out(self, problem: RidgeProblem, alpha: float) -> LeaveOneOut:
+        """Return the solution for one α, with leave-one-out scores of the rows of `problem`."""
         moments, found = self.moments, RidgePath(self.moments).solve(alpha)
         mean, weight = moments.feature_mean, moments.weight
-        return LeaveOneOut(task, found.W, found.b, mean, weight, found.inverse)
+        return LeaveOneOut(problem, found.W, found.b, mean, weight, found.inverse)
 
-    def join(self, other: RunningFit) -> None:
-        """Add the rows of another fit with the same features."""
+    def merged(self, other: RunningFit) -> RunningFit:
+        """Return the fit to the rows of both; the two must have the same features."""
         if not self._same_features(other):
             raise ValueError(
                 "The two models have different landmarks or kernels, so their sums cannot be "
                 "added. Give both the same landmarks: selection=first.landmarks_, and the same "
                 "kernel with gamma=first.gamma_."
             )
-        self.moments += other.moments
+        return self._with(other.moments)
 
     def _same_features(self, other: RunningFit) -> bool:
         own, others = self.feature_map, other.feature_map
@@ -88,12 +96,12 @@ class RunningFit:
         differing: Any = own.landmarks != others.landmarks
         if differing.any() if isinstance(differing, np.ndarray) else differing.nnz:
             return False
-        # randomized and ensemble maps may differ where landmarks do not
+        # randomized and ensemble maps may differ even if the landmarks are equal
         probe = own.landmarks[: min(16, own.landmarks.shape[0])]
         return bool(np.array_equal(own.features()(probe), others.features()(probe)))
 
     def expansion(self, alpha: float) -> KernelExpansion:
-        """Return the model for one ridge."""
+        """Return the fitted function for one α."""
         found = RidgePath(self.moments).solve(alpha)
         feature_map = self.feature_map
         A = feature_map.collapse(found.W)

@@ -1,4 +1,4 @@
-"""Three ways to the ridge solution on Nyström features, and which one to take.
+"""Three solvers of the ridge problem on Nyström features, and the choice between them.
 
 - `Direct`: whiten every block, sum the moments of the features, factorise. Right for every
   spectrum in float64; in float32 where the landmarks' kernel matrix allows it.
@@ -6,19 +6,20 @@
   product of n² for every row but loses twice the digits; conjugate gradients bring them back.
 - `Iterative`: conjugate gradients from a sketch of the rows. No n² for every row at all.
 
-Every way checks its own result; `solve_ridge` goes on to the next one where the check fails.
+Every solver checks its own result; `solve_ridge` goes on to the next solver if the check fails.
 `docs/numerics.md` derives the rules.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from nysplus._holdout import mask_out
 from nysplus._ridge.conjugate_gradients import (
-    SKETCH_RATIO,
     NormalEquations,
     conjugate_gradients,
     preconditioner,
@@ -26,62 +27,31 @@ from nysplus._ridge.conjugate_gradients import (
 )
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._ridge.leave_one_out import LeaveOneOut
-from nysplus._ridge.path import RidgePath, Solution, Solve
-from nysplus._ridge.problem import (
-    VALIDATION_ROWS,
-    ChosenAlpha,
-    RidgeProblem,
-    best_on,
-    choose_alpha,
-    sum_moments,
-)
+from nysplus._ridge.path import RidgePath, Solution
+from nysplus._ridge.problem import ChosenAlpha, RidgeProblem, best_on, choose_alpha, sum_moments
+from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
 from nysplus._rows.blocks import Blocks
 from nysplus._runtime.memory import working_bytes
 from nysplus._typing import Float
 
-# The objective is to be within this share of its minimum.
-TOLERANCE = 1e-6
-# Estimates of the gap are orders of magnitude: they have to stay this far below the tolerance.
-SAFETY = 100.0
-# The same where the gap is measured rather than estimated: what conjugate gradients stop at.
-FINE_TOLERANCE = 3e-8
-# Enough to compare ridges by.
-ROUGH_TOLERANCE = 1e-4
-# Expected share of the objective by which float32 may miss the minimum for it to be tried.
-MAX_FLOAT32_GAP = 1e-7
-# The same where a residual in float64 corrects the result, and what that may find missing.
-MAX_CORRECTED_GAP = 1e-5
-MAX_CORRECTION = 1e-4
-# A worst-case error of the whitened gram matrix this many times its smallest eigenvalue is still
-# polished away: the worst case is far above what happens.
-MAX_GRAM_ERROR = 10.0
-# With fewer rows than this for each feature the sketch is nearly as large as what it stands for.
-MIN_ITERATIVE_RATIO = 4
-# Iterations after which a polished solution is given up.
-MAX_POLISH = 4
-# The cost model, in float64 operations of a matrix product: rounded so that the order of the
-# solvers is the one that benchmarks/crossover.py finds.
-EXPONENTIAL = 50.0  # a kernel value beyond its product
-KEPT_VALUE = 150.0  # a kernel value that is read from memory and used twice
-SKETCHED_VALUE = 150.0  # a kernel value that enters the sketch
-TYPICAL_ITERATIONS = 28
 # Matrices of n × n numbers that the direct solver holds at its peak.
 DIRECT_MATRICES = 6
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A certified solution.
+    """A solution that passed its solver's check.
 
     Attributes
     ----------
     solver : str
+        Name of the solver.
     choice : ChosenAlpha
         The ridge.
     left_out : LeaveOneOut
-        Weights of the features and the intercept, and what leaving rows out makes of them.
+        Weights of the features and the intercept, and their leave-one-out scores.
     n_rows : int
-        Rows whose kernel values were computed, counted as often as that was done.
+        Number of rows whose kernel values were computed, counted in every pass.
     """
 
     solver: str
@@ -91,18 +61,18 @@ class Answer:
 
 
 def direct_bytes(n: int) -> int:
-    """Return what a fit with `n` landmarks needs beside its blocks, whatever their number."""
+    """Return the bytes that a fit with `n` landmarks needs beside its blocks of rows."""
     return DIRECT_MATRICES * 8 * n * n
 
 
 def solve_ridge(problem: RidgeProblem) -> Answer:
-    """Take the cheapest way that the spectrum allows, and the next one if its check fails."""
+    """Solve with the cheapest solver that the spectrum allows, with the next if its check fails."""
     spent = 0
-    for solver in _ways(problem):
-        answer, n_rows = solver.solve(problem)
+    for solver in solvers_to_try(problem):
+        found, n_rows = solver.solve(problem)
         spent += n_rows
-        if answer is not None:
-            return Answer(solver.name, *answer, spent)
+        if found is not None:
+            return Answer(solver.name, *found, spent)
     raise AssertionError("the direct solver in float64 has no check to fail")
 
 
@@ -111,21 +81,21 @@ Found = tuple[ChosenAlpha, LeaveOneOut]
 
 @dataclass(frozen=True)
 class Direct:
-    """Moments of the whitened features, one product of n² more for every row than `GramFirst`."""
+    """Moments of the whitened features: one product of n² more for every row than `GramFirst`."""
 
-    dtype: Any
+    dtype: type[np.floating[Any]]
 
     @property
     def name(self) -> str:
-        """What `solver_` says."""
+        """Name of the solver, for the attribute `solver_` of estimators."""
         return f"direct-{np.dtype(self.dtype).name}"
 
-    def cost(self, N: int, n: int, d: int) -> float:
-        """Return the work in units of a float64 operation in a matrix product."""
+    def cost(self, N: int, n: int, d: int, rules: SolverRules = DEFAULT_RULES) -> float:
+        """Return the work, in float64 operations of a matrix product."""
         return _speed(self.dtype) * N * n * (2 * d + 2.2 * n)
 
     def solve(self, problem: RidgeProblem) -> tuple[Found | None, int]:
-        """Return the solution, or None if float32 was not enough; and the rows evaluated."""
+        """Return the solution, or None if float32 is not enough; and the rows evaluated."""
         feature_map = problem.feature_map
         path = RidgePath(sum_moments(problem, feature_map.features(self.dtype), feature_map.rank))
         choice = choose_alpha(problem, path, self.dtype)
@@ -133,20 +103,20 @@ class Direct:
         single = self.dtype is np.float32
         error = feature_map.float32_noise * feature_map.scale if single else 0.0
         n_rows = problem.blocks.n_rows + choice.n_rows
-        if _certified(error, found):
-            return _found(problem, path, choice, found), n_rows
+        if _certified(error, found, problem.rules):
+            return _with_leave_one_out(problem, path, choice, found), n_rows
         polished, more = _polish(problem, path, choice, found)
         return polished, n_rows + more
 
 
 @dataclass(frozen=True)
 class GramFirst:
-    """Moments of the kernel values, whitened at the end and polished where that is needed.
+    """Moments of the kernel values, whitened at the end and polished if necessary.
 
     Attributes
     ----------
     polished : bool
-        Whether polishing is expected.
+        Whether polishing is expected, which enters the cost.
     """
 
     polished: bool
@@ -154,42 +124,40 @@ class GramFirst:
 
     @classmethod
     def where_allowed(cls, problem: RidgeProblem) -> list[GramFirst]:
-        """Return this way if, by the landmarks alone, its result is likely to be good enough.
+        """Return this solver if, by the landmarks alone, its solution is likely to pass.
 
         Typical sizes: ‖G‖ is a hundredth of N·n, and the smallest eigenvalue of the features'
         scatter is 20 N/n times that of B (docs/numerics.md has the range on five datasets).
         """
-        N, n, feature_map = (
-            problem.blocks.n_rows,
-            problem.feature_map.n_landmarks,
-            problem.feature_map,
-        )
+        rules, feature_map = problem.rules, problem.feature_map
+        N, n = problem.blocks.n_rows, feature_map.n_landmarks
         smallest = feature_map.smallest * feature_map.scale
         expected = 20.0 * smallest * N / n + min(problem.alphas)
         error = gram_error(feature_map, 0.01 * N * n * feature_map.scale**2)
-        if error > MAX_GRAM_ERROR * expected:
+        if error > rules.max_gram_error * expected:
             return []
         # with ‖W‖² of the order of the objective
-        return [cls(polished=SAFETY * error**2 > TOLERANCE * expected * feature_map.scale)]
+        allowed = rules.tolerance * expected * feature_map.scale
+        return [cls(polished=rules.safety * error**2 > allowed)]
 
-    def cost(self, N: int, n: int, d: int) -> float:
-        """Return the work in units of a float64 operation in a matrix product."""
-        polish = 2 * (2 * d + EXPONENTIAL + KEPT_VALUE) if self.polished else 0
-        return N * n * (2 * d + n + polish)
+    def cost(self, N: int, n: int, d: int, rules: SolverRules = DEFAULT_RULES) -> float:
+        """Return the work, in float64 operations of a matrix product."""
+        polish = 2 * d + rules.exponential_cost + rules.stored_value_cost
+        return N * n * (2 * d + n + (2 * polish if self.polished else 0))
 
     def solve(self, problem: RidgeProblem) -> tuple[Found | None, int]:
         """Return the solution, or None if too many digits were lost; and the rows evaluated."""
-        feature_map = problem.feature_map
+        feature_map, rules = problem.feature_map, problem.rules
         moments = sum_moments(problem, feature_map.columns(np.float64), feature_map.n_landmarks)
         path = RidgePath(moments.mapped(feature_map.transposed))
         choice = choose_alpha(problem, path, np.float64)
         found = path.solve(choice.alpha)
         error = gram_error(feature_map, float(np.linalg.norm(moments.scatter)))
         n_rows = problem.blocks.n_rows + choice.n_rows
-        if error > MAX_GRAM_ERROR * found.smallest:
+        if error > rules.max_gram_error * found.smallest:
             return None, n_rows
-        if _certified(error, found):
-            return _found(problem, path, choice, found), n_rows
+        if _certified(error, found, rules):
+            return _with_leave_one_out(problem, path, choice, found), n_rows
         polished, more = _polish(problem, path, choice, found)
         return polished, n_rows + more
 
@@ -198,35 +166,36 @@ class GramFirst:
 class Iterative:
     """Conjugate gradients, preconditioned by a sketch of the rows."""
 
-    dtype: Any
+    dtype: type[np.floating[Any]]
 
     @property
     def name(self) -> str:
-        """What `solver_` says."""
+        """Name of the solver, for the attribute `solver_` of estimators."""
         return f"iterative-{np.dtype(self.dtype).name}"
 
-    def _keeps(self, N: int, n: int) -> bool:
-        """Tell whether K is kept: if it takes no more than the direct solver's n × n matrices."""
+    def _stores_kernel(self, N: int, n: int) -> bool:
+        """Return whether K is stored: if it takes no more than the direct solver's matrices."""
         budget = max(working_bytes(), direct_bytes(n))
         return bool(N * n * np.dtype(self.dtype).itemsize <= budget)
 
-    def cost(self, N: int, n: int, d: int) -> float:
-        """Return the work in units of a float64 operation in a matrix product."""
+    def cost(self, N: int, n: int, d: int, rules: SolverRules = DEFAULT_RULES) -> float:
+        """Return the work, in float64 operations of a matrix product."""
         speed = _speed(self.dtype)
-        values = N * n * (speed * 2 * d + EXPONENTIAL)
-        visit = speed * N * n * KEPT_VALUE
-        if not self._keeps(N, n):
+        values = N * n * (speed * 2 * d + rules.exponential_cost)
+        visit = speed * N * n * rules.stored_value_cost
+        if not self._stores_kernel(N, n):
             visit += values
-        sketch = speed * SKETCH_RATIO * n * (2.2 * n * n) + N * n * SKETCHED_VALUE
-        exact = N * n * (2 * d + EXPONENTIAL + KEPT_VALUE) if self.dtype is np.float32 else 0.0
-        return values + sketch + exact + TYPICAL_ITERATIONS * visit
+        sketch = speed * rules.sketch_ratio * n * (2.2 * n * n) + N * n * rules.sketched_value_cost
+        residual = N * n * (2 * d + rules.exponential_cost + rules.stored_value_cost)
+        exact = residual if self.dtype is np.float32 else 0.0
+        return values + sketch + exact + rules.typical_iterations * visit
 
     def solve(self, problem: RidgeProblem) -> tuple[Found | None, int]:
         """Return the solution, or None if it did not converge; and the rows evaluated."""
-        blocks, feature_map = problem.blocks, problem.feature_map
-        keep = self._keeps(blocks.n_rows, feature_map.n_landmarks)
-        equations = NormalEquations(blocks, feature_map, self.dtype, problem.stage, keep)
-        scatter = sketched_scatter(equations.sketch(problem.rng))
+        blocks, feature_map, rules = problem.blocks, problem.feature_map, problem.rules
+        store = self._stores_kernel(blocks.n_rows, feature_map.n_landmarks)
+        equations = NormalEquations(blocks, feature_map, self.dtype, problem.stage, store)
+        scatter = sketched_scatter(equations.sketch(problem.rng, rules.sketch_ratio))
         choice, n_rows = ChosenAlpha(problem.alphas[0], None, 0), 0
         W: Float = np.zeros((feature_map.rank, len(equations.target_mean)))
         if len(problem.alphas) > 1 or problem.with_score:
@@ -235,77 +204,105 @@ class Iterative:
         solve = preconditioner(scatter, alpha)
         if solve is None:
             return None, n_rows + equations.evaluated
-        start = equations.start(W, alpha)
+        start, most = equations.start(W, alpha), rules.max_iterations
         if self.dtype is np.float32:
-            rough = conjugate_gradients(equations, solve, start, alpha, TOLERANCE)
-            # One residual in float64 shows what float32 has missed; the same share of that is
-            # missed again when it is made up for.
+            rough = conjugate_gradients(equations, solve, start, alpha, rules.tolerance, most)
+            # A residual in float64 shows the error of float32. A correction in float32 leaves the
+            # same share of this error.
             exact = NormalEquations(blocks, feature_map, np.float64, problem.stage)
             exact.feature_mean = equations.feature_mean
             start = exact.start(rough.W, alpha)
             equations.feature_mean = exact.feature_mean
             n_rows += exact.evaluated
-            if float((start.R * solve(start.R)).sum()) > MAX_CORRECTION * start.objective:
+            if float((start.R * solve(start.R)).sum()) > rules.max_correction * start.objective:
                 return None, n_rows + equations.evaluated
-        found = conjugate_gradients(equations, solve, start, alpha, FINE_TOLERANCE)
+        found = conjugate_gradients(equations, solve, start, alpha, rules.fine_tolerance, most)
         n_rows += equations.evaluated
         if not found.converged:
             return None, n_rows
         mean, weight = equations.feature_mean, equations.weight
-        return (
-            choice,
-            LeaveOneOut(problem, found.W, found.b, mean, weight, _unbiased(solve)),
-        ), n_rows
+        # the inverse of a random matrix is too large by this factor on average
+        bias = 1.0 - 1.0 / rules.sketch_ratio
+        left_out = LeaveOneOut(problem, found.W, found.b, mean, weight, lambda R: bias * solve(R))
+        return (choice, left_out), n_rows
 
     def _choose(
         self, problem: RidgeProblem, equations: NormalEquations, scatter: Float
     ) -> tuple[ChosenAlpha, Float, int]:
-        """Choose α on rows that are left out of all fits.
+        """Choose α on held-out rows.
 
-        Leave-one-out needs the leverage of every row, which a sketch gives but roughly. Returns
-        the choice, weights to start from, and the rows evaluated.
+        Leave-one-out needs the leverage of every row, which a sketch gives only roughly. Returns
+        the choice, weights to start from, and the number of rows evaluated.
         """
         assert isinstance(problem.blocks, Blocks)
-        most = min(VALIDATION_ROWS, problem.blocks.n_candidates // 5)
-        trials = np.sort(problem.blocks.sample(most, problem.rng))
-        training = equations.reweighted(problem.blocks.without(trials))
+        rules = problem.rules
+        most = min(rules.validation_rows, problem.blocks.n_candidates // rules.validation_share)
+        validation, others = mask_out(problem.blocks, most, problem.rng)
+        training = equations.reweighted(others)
         W: Float = np.zeros((problem.feature_map.rank, len(equations.target_mean)))
         models: dict[float, tuple[Float, Float]] = {}
         for alpha in reversed(problem.alphas):  # a large ridge is easy, and a start for the next
             solve = preconditioner(scatter, alpha)
             if solve is not None:
                 start = training.start(W, alpha)
-                W = conjugate_gradients(training, solve, start, alpha, ROUGH_TOLERANCE).W
+                W = conjugate_gradients(
+                    training, solve, start, alpha, rules.rough_tolerance, rules.max_iterations
+                ).W
             models[alpha] = W, training.intercept(W)
-        choice = best_on(problem, problem.blocks.some(trials), self.dtype, models)
+        choice = best_on(problem, validation, self.dtype, models)
         return choice, models[choice.alpha][0], training.evaluated + choice.n_rows
-
-
-def _unbiased(solve: Solve) -> Solve:
-    """Return the inverse of a sketched scatter less what inverting a random matrix adds."""
-    return lambda R: (1.0 - 1.0 / SKETCH_RATIO) * solve(R)
 
 
 Solver = Direct | GramFirst | Iterative
 
+# The solver that is right for every spectrum.
+SURE = Direct(np.float64)
+SOLVERS: dict[str, Solver] = {
+    solver.name: solver
+    for solver in (
+        Direct(np.float32),
+        SURE,
+        GramFirst(polished=False),
+        Iterative(np.float32),
+        Iterative(np.float64),
+    )
+}
 
-def _ways(problem: RidgeProblem) -> list[Solver]:
-    """Return the solvers to try in turn, the cheapest first; the last one never fails."""
-    blocks, feature_map = problem.blocks, problem.feature_map
-    sure = Direct(np.float64)
+
+def solvers_to_try(problem: RidgeProblem) -> list[Solver]:
+    """Return the solvers to try in turn: the cheapest first, the sure solver last."""
+    if problem.rules.solvers is not None:
+        return [SOLVERS[name] for name in problem.rules.solvers]
+    blocks = problem.blocks
+    size = (blocks.n_rows, problem.feature_map.n_landmarks, blocks.n_features)
+    return cheapest_first(shortcuts(problem), *size, problem.rules)
+
+
+def shortcuts(problem: RidgeProblem) -> list[Solver]:
+    """Return the solvers that are likely to pass their own check, by the landmarks alone."""
+    blocks, feature_map, rules = problem.blocks, problem.feature_map, problem.rules
     expected = _float32_gap(problem)
-    shortcuts: list[Solver] = [Direct(np.float32)] if expected <= MAX_FLOAT32_GAP else []
-    shortcuts += GramFirst.where_allowed(problem)
-    enough = blocks.n_candidates >= MIN_ITERATIVE_RATIO * feature_map.rank > 0
-    if enough and blocks.local:  # the sketch and the kernel values stay where they are made
-        shortcuts.append(Iterative(np.float32 if expected <= MAX_CORRECTED_GAP else np.float64))
-    size = (blocks.n_rows, feature_map.n_landmarks, blocks.n_features)
-    shortcuts = [way for way in shortcuts if way.cost(*size) < sure.cost(*size)]
-    return [*sorted(shortcuts, key=lambda way: way.cost(*size)), sure]
+    found: list[Solver] = [Direct(np.float32)] if expected <= rules.max_float32_gap else []
+    found += GramFirst.where_allowed(problem)
+    enough = blocks.n_candidates >= rules.min_iterative_ratio * feature_map.rank > 0
+    if enough and blocks.local:  # the sketch and the kernel values are not sent around
+        single = expected <= rules.max_corrected_gap
+        found.append(Iterative(np.float32 if single else np.float64))
+    return found
+
+
+def cheapest_first(
+    candidates: Iterable[Solver], N: int, n: int, d: int, rules: SolverRules = DEFAULT_RULES
+) -> list[Solver]:
+    """Return the candidates that cost less than the sure solver, sorted by cost; then that one."""
+    costs = {solver: solver.cost(N, n, d, rules) for solver in candidates}
+    most = SURE.cost(N, n, d, rules)
+    cheaper = [solver for solver, cost in costs.items() if cost < most]
+    return [*sorted(cheaper, key=costs.__getitem__), SURE]
 
 
 def _float32_gap(problem: RidgeProblem) -> float:
-    """Estimate by the landmarks alone how far float32 would miss the minimum, relative to it.
+    """Estimate by the landmarks alone the relative gap that float32 would leave.
 
     The smallest eigenvalue of the features' scatter is N/n times that of B or more, and ‖W‖² in
     units of B is of the order of the objective or below.
@@ -318,29 +315,32 @@ def _float32_gap(problem: RidgeProblem) -> float:
     return feature_map.float32_noise**2 / least
 
 
-def _speed(dtype: Any) -> float:
+def _speed(dtype: type[np.floating[Any]]) -> float:
     """Return the time of an operation in a matrix product, in units of one in float64."""
     return 0.5 if dtype is np.float32 else 1.0
 
 
 def gram_error(feature_map: FeatureMap, size: float) -> float:
-    """Return the error of the whitened scatter when that of K, of norm `size`, was summed."""
+    """Return the error of the whitened scatter if the scatter of K, of norm `size`, was summed."""
     smallest = feature_map.smallest * feature_map.scale
-    # bounded, so that its square is a number too
+    # bounded, so that its square is finite
     return float(min(np.finfo(np.float64).eps * size / max(smallest, 1e-300), 1e100))
 
 
-def _certified(error: float, found: Solution) -> bool:
-    """Tell whether an error of the features or of their scatter leaves the objective minimal.
+def _certified(error: float, found: Solution, rules: SolverRules) -> bool:
+    """Return whether the objective is within the tolerance, given an error of the features.
 
-    It moves the solution by about ``error ‖W‖ / (s_min + α)``, and the objective, which is flat
-    at its minimum, by the square of that times the curvature.
+    An error of the features or of their scatter moves the solution by about
+    ``error ‖W‖ / (s_min + α)``, and the objective, which is flat at its minimum, by the square of
+    that times the curvature.
     """
     gap = error**2 * float((found.W**2).sum()) / max(found.smallest, 1e-300)
-    return bool(SAFETY * gap <= TOLERANCE * found.objective)
+    return bool(rules.safety * gap <= rules.tolerance * found.objective)
 
 
-def _found(problem: RidgeProblem, path: RidgePath, choice: ChosenAlpha, found: Solution) -> Found:
+def _with_leave_one_out(
+    problem: RidgeProblem, path: RidgePath, choice: ChosenAlpha, found: Solution
+) -> Found:
     moments = path.moments
     left_out = LeaveOneOut(
         problem, found.W, found.b, moments.feature_mean, moments.weight, found.inverse
@@ -353,15 +353,16 @@ def _polish(
 ) -> tuple[Found | None, int]:
     """Improve a solution by conjugate gradients in float64; return the rows evaluated as well.
 
-    The factor of what was summed with too few digits is an excellent preconditioner.
+    The factorisation of sums with too few digits is an excellent preconditioner.
     """
+    rules = problem.rules
     equations = NormalEquations(problem.blocks, problem.feature_map, np.float64, problem.stage)
     equations.feature_mean = path.moments.feature_mean
     start = equations.start(rough.W, choice.alpha)
     better = conjugate_gradients(
-        equations, rough.inverse, start, choice.alpha, FINE_TOLERANCE, MAX_POLISH
+        equations, rough.inverse, start, choice.alpha, rules.fine_tolerance, rules.max_polish
     )
     if not better.converged:
         return None, equations.evaluated
-    found = _found(problem, path, choice, replace(rough, W=better.W, b=better.b))
-    return found, equations.evaluated
+    solution = replace(rough, W=better.W, b=better.b)
+    return _with_leave_one_out(problem, path, choice, solution), equations.evaluated

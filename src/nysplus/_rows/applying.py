@@ -22,9 +22,9 @@ def predicted(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
     """Return ``function(rows)`` of all rows; lazily for Dask, chunk by chunk from elsewhere."""
     if is_dask(X):
         names = getattr(estimator, "feature_names_in_", None)
-        sent = copy(estimator)
-        sent.__dict__.pop("_running", None)  # sums stay at home
-        work = partial(_on_worker, sent, function.__name__)
+        columns = copy(estimator)
+        columns.__dict__.pop("_model", None)  # the function is all that travels
+        work = partial(_on_worker, columns, function)
         return lazily(X, work, estimator.n_features_in_, names)
     source = _opened(estimator, X, None, None, reset=False)
     if source is None:
@@ -33,6 +33,6 @@ def predicted(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
     return np.concatenate([function(chunk.X) for chunk in read(source)])
 
 
-def _on_worker(estimator: Any, name: str, X: Any) -> Any:
-    """Return what a method makes of a partition, which may have no rows."""
-    return getattr(estimator, name)(check_rows(estimator, X, reset=False, ensure_min_samples=0))
+def _on_worker(estimator: Any, function: Callable[[Any], Any], X: Any) -> Any:
+    """Check the rows of a partition, which may have none, and return ``function(rows)``."""
+    return function(check_rows(estimator, X, reset=False, ensure_min_samples=0))

@@ -23,13 +23,13 @@ from nysplus._rows.targets import DiscreteTargets, Targets
 from nysplus._runtime.checkpoint import Journal, Step
 from nysplus._runtime.progress import Progress
 from nysplus._runtime.threads import in_threads, thread_count
-from nysplus._typing import Float, Rows
+from nysplus._typing import Additive, Float, Rows
 
 # Entries that stay in a core's cache between two simple operations on them.
 VARIANCE_CELLS = 2**18
 # Up to here rows are drawn by a permutation, beyond by a method that takes no memory for the rest.
 MAX_PERMUTED = 2**22
-Part = TypeVar("Part")
+Part = TypeVar("Part", bound=Additive)
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class Block:
     @property
     def labels(self) -> DiscreteTargets:
         """Targets that are classes or labels."""
-        assert isinstance(self.targets, DiscreteTargets)
-        return self.targets
+        assert self.targets is not None
+        return self.targets.labels
 
     @property
     def counts(self) -> Float:
@@ -330,7 +330,7 @@ class Blocks(RowBlocks):
     @property
     def discrete(self) -> bool:
         """Whether the targets are classes or labels."""
-        return isinstance(self.targets, DiscreteTargets)
+        return self.targets is not None and self.targets.discrete
 
     @property
     def local(self) -> bool:

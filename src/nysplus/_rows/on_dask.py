@@ -31,7 +31,7 @@ from nysplus._rows.readers import (
 from nysplus._rows.survey import Survey
 from nysplus._runtime.checkpoint import Step
 from nysplus._runtime.progress import Advance, Progress
-from nysplus._typing import Kind
+from nysplus._typing import Additive, Kind
 
 # Of a worker's memory for each of its threads, the share that blocks may take; the rest is for
 # partitions and sums.
@@ -40,7 +40,7 @@ WORKER_SHARE = 8
 ATTEMPTS = 3
 # Targets that the client looks at before a fit.
 SHOWN_ROWS = 1000
-Part = TypeVar("Part")
+Part = TypeVar("Part", bound=Additive)
 
 Names = tuple[str, ...] | None
 
@@ -373,12 +373,17 @@ def _summed(raw: Any, number: int, names: Names, job: Job[Part], start: int) -> 
         for part in job.work.slices(chunk.n_rows):
             rows = slice(start + part.start, start + part.stop)
             addend = job.work.part(job.coding.block(chunk.take(part), rows))
-            total += addend  # type: ignore[operator]  # moments and arrays both add
+            total = total.__iadd__(addend)
     return total
 
 
 def _worker_memory() -> float:
-    """Return the MiB that blocks may take in one thread of this worker."""
+    """Return the MiB that blocks may take in one thread of this worker.
+
+    distributed has no function that tells a task the memory limit and the number of threads of its
+    worker. `memory_manager` and `state` are attributes of its Worker class; the client's
+    `scheduler_info` has both numbers, but only of the workers that were there when it was called.
+    """
     from distributed import get_worker
 
     worker = get_worker()
@@ -394,9 +399,7 @@ def _taken(raw: Any, number: int, names: Names, rows: npt.NDArray[np.intp]) -> C
 
 def _joined(first: Part, second: Part) -> Part:
     """Return the sum of two sums, which stay as they are: others may still need them."""
-    total = deepcopy(first)
-    total += second  # type: ignore[operator]  # moments and arrays both add
-    return total
+    return deepcopy(first).__iadd__(second)
 
 
 # ---- predictions -------------------------------------------------------------------------------
@@ -421,8 +424,7 @@ def lazily(X: Any, function: Callable[[Any], Any], width: int, names: Iterable[s
         return [dask.delayed(_of_block)(block, function) for block in X]
     if hasattr(X, "columns"):
         features = X if names is None else X[list(names)]
-        example = _framed(features._meta_nonempty, function)
-        return features.map_partitions(_framed, function, meta=example.iloc[:0])
+        return features.map_partitions(_framed, function)
     example = function(np.zeros((1, width), dtype=X.dtype))
     X = X.rechunk({1: X.shape[1]})
     if example.ndim == 1:

@@ -13,19 +13,19 @@ from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.blocks import Block, RowBlocks, Work
 from nysplus._rows.readers import Chunk, Source, join_chunks
 from nysplus._rows.survey import Survey
-from nysplus._rows.targets import ClassTargets, Code
+from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import Journal, Step
 from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.progress import Progress
 from nysplus._runtime.threads import ahead, in_threads, thread_count
-from nysplus._typing import Float, Kind, Rows
+from nysplus._typing import Additive, Float, Kind, Rows
 
 # Rows read at once, at most; fewer where they would take this share of the working memory.
 MAX_CHUNK_ROWS = 2**16
 CHUNK_SHARE = 16
 # Chunks that are held at once: one being read, one waiting, one being worked on.
 HELD_CHUNKS = 3
-Part = TypeVar("Part")
+Part = TypeVar("Part", bound=Additive)
 
 
 def read(source: Source) -> Iterator[Chunk]:
@@ -61,22 +61,20 @@ class Coding:
     ----------
     dtype : dtype
         Floating type of the rows.
-    code : Code or None
+    code : TargetCode or None
         Of the targets; None where nobody looks at them.
     class_factors : ndarray of shape (n_classes,), or None
         How much one observation of each class weighs.
     """
 
     dtype: np.dtype[Any]
-    code: Code | None = None
+    code: TargetCode | None = None
     class_factors: Float | None = None
 
     def block(self, chunk: Chunk, rows: Rows) -> Block:
         """Return a chunk of the rows with the numbers `rows`: targets coded, classes weighted."""
         targets = None if self.code is None else self.code.encode(np.asarray(chunk.y))
-        factors = None
-        if self.class_factors is not None and isinstance(targets, ClassTargets):
-            factors = self.class_factors[targets.codes]
+        factors = None if targets is None else targets.of_class(self.class_factors)
         return Block(chunk.X, rows, targets, chunk.sample_weight, factors)
 
     def gathered(self, chunk: Chunk, rows: npt.NDArray[np.intp]) -> Block:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.multiclass import type_of_target
 
 from nysplus._rows.blocks import Blocks, RowBlocks
@@ -15,24 +15,22 @@ from nysplus._rows.on_dask import DaskBlocks, DaskRows, is_dask, open_dask
 from nysplus._rows.on_disk import Coding, StreamBlocks, survey_source
 from nysplus._rows.readers import Source, is_source, open_source
 from nysplus._rows.slicing import float_dtype
-from nysplus._rows.targets import ClassCode, ClassTargets, Code, LabelCode, ValueCode
+from nysplus._rows.target_codes import TargetCode, code_of
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
 from nysplus._typing import Float, Kind
 from nysplus._validation import (
-    check_classes,
     check_no_class_weight,
     check_rows,
     check_sample_weight,
     check_some_weigh,
-    class_factors,
     flat_labels,
 )
 
 # Targets by which classes are told from values.
 LOOKED_AT = 1000
 
-Opened = tuple[RowBlocks, Code | None]
+Opened = tuple[RowBlocks, TargetCode | None]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class TargetSpec:
     kind : "classes", "values" or None
         None: it does not look at them.
     class_weight : dict, "balanced" or None
-    code : Code, optional
+    code : TargetCode, optional
         How they are coded, where that is settled already.
     required : bool
         Whether it cannot do without; otherwise they may be of the other kind as well.
@@ -54,9 +52,13 @@ class TargetSpec:
 
     kind: Kind | None
     class_weight: Any = None
-    code: Code | None = None
+    code: TargetCode | None = None
     required: bool = True
     several: bool = True
+
+    def class_factors(self, code: TargetCode, masses: Callable[[], Float]) -> Float | None:
+        """Return the weight of one observation of each class, or None where all weigh 1."""
+        return code.class_factors(self.class_weight, self.several, masses)
 
 
 @dataclass(frozen=True)
@@ -133,13 +135,10 @@ def _arrays(
         y = y if numeric else flat_labels(y)
     weight = check_sample_weight(sample_weight, X)
     if wanted.kind is not None:
-        code = _code_of(y, wanted.kind) if code is None else code
+        code = code or code_of(wanted.kind, y.shape[1:], y)
         targets = code.encode(y)
-        if isinstance(code, ClassCode) and isinstance(targets, ClassTargets):
-            by_class = _class_factors(wanted, code, targets.masses(weight))
-            factors = None if by_class is None else by_class[targets.codes]
-        else:
-            check_no_class_weight(wanted.class_weight)
+        by_class = wanted.class_factors(code, lambda: targets.masses(weight))
+        factors = targets.of_class(by_class)
     blocks = Blocks(X, targets, weight, factors)
     return RowsToOpen(
         blocks.n_features,
@@ -147,19 +146,6 @@ def _arrays(
         wanted.kind,
         lambda progress, journal: (replace(blocks, progress=progress, journal=journal), code),
     )
-
-
-def _code_of(y: npt.NDArray[Any], kind: Kind) -> Code:
-    if kind == "values":
-        return ValueCode(1 if y.ndim == 1 else y.shape[1], flat=y.ndim == 1)
-    return LabelCode(y.shape[1]) if y.ndim == 2 else ClassCode(np.unique(y))
-
-
-def _class_factors(wanted: TargetSpec, code: ClassCode, masses: Float) -> Float | None:
-    """Return how much one observation of each class weighs, or None where all weigh the same."""
-    if wanted.several:
-        check_classes(code.classes, masses)
-    return class_factors(wanted.class_weight, code.classes, masses)
 
 
 def _opened(
@@ -211,10 +197,10 @@ def _surveyed(
         code = code or seen.code(wanted.kind)
         code.encode(np.zeros((0, *(seen.y_shape or ()))))  # another number of columns raises
     factors = None
-    if isinstance(code, ClassCode):
-        factors = _class_factors(wanted, code, seen.masses_of(code))
-    else:
+    if code is None:
         check_no_class_weight(wanted.class_weight)
+    else:
+        factors = wanted.class_factors(code, partial(seen.masses_of, code))
     coding = Coding(float_dtype(source.dtype), code, factors)
     if isinstance(source, Source):
         return StreamBlocks(seen, coding, progress, journal, source=source), code

@@ -20,9 +20,9 @@ from nysplus._rows.slicing import float_dtype
 from nysplus._runtime.checkpoint import Journal, Step
 from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.progress import Progress
-from nysplus._typing import Float
+from nysplus._typing import Additive, Float
 
-Part = TypeVar("Part")
+Part = TypeVar("Part", bound=Additive)
 
 
 def project(X: Any, P: Float) -> Any:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._rows.accumulators import MeanAndScatter
-from nysplus._rows.targets import ClassCode, Code, LabelCode, ValueCode
+from nysplus._rows.target_codes import ClassCode, TargetCode, code_of
 from nysplus._typing import Float, Kind
 
 
@@ -117,18 +117,14 @@ class Survey:
         self.y_shape = y.shape[1:]
         if kind == "classes" and self.y_shape == (1,):
             self.y_shape = ()
-        if kind == "values":
-            width = 1 if y.ndim == 1 else y.shape[1]
-            self.values = MeanAndScatter.of_columns(
-                ValueCode(width, flat=False).encode(y).Y, weight
-            )
-        elif self.y_shape:
-            _check_indicator(y)
-            self.values = MeanAndScatter.of_columns(LabelCode(y.shape[1]).encode(y).Y, weight)
-        else:
+        if kind == "classes" and not self.y_shape:
             labels = _check_labels(y.ravel())
             self.classes = np.unique(labels)
             self.masses = ClassCode(self.classes).encode(labels).masses(weight)
+            return
+        if kind == "classes":
+            _check_indicator(y)
+        self.values = MeanAndScatter.of_columns(self.code(kind).encode(y).coded(), weight)
 
     def __iadd__(self, other: Survey) -> Survey:
         if (other.n_features, other.y_shape) != (self.n_features, self.y_shape):
@@ -176,22 +172,20 @@ class Survey:
             rows[here] = firsts[number] + candidates[positions[here] - passed[number]]
         return rows
 
-    def code(self, kind: Kind) -> Code:
+    def code(self, kind: Kind) -> TargetCode:
         """Return the code of the targets that were seen."""
         assert self.y_shape is not None
-        if kind == "values":
-            return ValueCode(self.values.mean.size, flat=self.y_shape == ())
-        return LabelCode(self.y_shape[0]) if self.y_shape else ClassCode(self.classes)
+        return code_of(kind, self.y_shape, self.classes)
 
-    def masses_of(self, code: ClassCode) -> Float:
+    def masses_of(self, code: TargetCode) -> Float:
         """Return the sum of the sample weights for each class of `code`."""
         masses: Float = np.zeros(len(code.classes))
-        masses[code.encode(self.classes).codes] = self.masses
+        masses[code.encode(self.classes).class_codes] = self.masses
         return masses
 
-    def target_spread(self, code: Code, class_factors: Float | None) -> MeanAndScatter:
+    def target_spread(self, code: TargetCode, class_factors: Float | None) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
-        if not isinstance(code, ClassCode):
+        if code.kind != "classes":
             return self.values
         weight = self.masses_of(code) * (1.0 if class_factors is None else class_factors)
         return MeanAndScatter.of_columns(code.encode(code.classes).coded(), weight)

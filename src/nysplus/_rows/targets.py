@@ -1,26 +1,116 @@
-"""What a model is fitted to: classes, label indicators or values, one small record each.
+"""Targets of rows: classes, sets of labels or values, one small record each.
 
-All three answer the same questions about their rows, and :meth:`take` gives those of some of
-them, so the engine never asks which kind it has. Classes stay integer codes; their ±1 columns
-exist only for the rows of one block.
+All three answer the same questions about their rows, so the engine never asks which one it has.
+Classes stay integers; their ±1 columns exist only for the rows of one block. How targets are made
+from `y`, and predictions from scores, is in :mod:`nysplus._rows.target_codes`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._typing import Float, Rows
+from nysplus._typing import Float, Rows, TargetKind
 
-# Values are grouped into this many ranges at most.
+# Values are grouped into at most this many ranges: deciles.
 MAX_RANGES = 10
 
 
+class Targets(ABC):
+    """Targets of some rows.
+
+    Attributes
+    ----------
+    kind : {"classes", "labels", "values"}
+        One class per row, any number of labels per row, or numbers.
+    """
+
+    kind: ClassVar[TargetKind]
+
+    @property
+    def discrete(self) -> bool:
+        """Whether the targets are classes or labels."""
+        return self.kind != "values"
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number of columns of the target matrix Y."""
+
+    @abstractmethod
+    def take(self, rows: Rows) -> Self:
+        """Return the targets of some of the rows."""
+
+    @abstractmethod
+    def coded(self) -> Float:
+        """Return the target matrix Y of shape (rows, n_outputs): ±1 for classes and labels."""
+
+    @abstractmethod
+    def row_scores(self, scores: Float) -> Float:
+        """Return the score of each row: 1 if it is right and 0 if not, or minus its squared error.
+
+        Larger is better for both.
+        """
+
+    @abstractmethod
+    def groups(self, most: int) -> npt.NDArray[np.intp]:
+        """Return a group number for each row; rows of different groups are clustered apart."""
+
+    @property
+    def class_codes(self) -> npt.NDArray[np.intp] | None:
+        """Class number of each row; None where a row may have several labels, or a value."""
+        return None
+
+    def masses(self, weight: Float | None) -> Float:
+        """Return the sum of the weights of each class; empty where rows have no single class."""
+        return np.zeros(0)
+
+    def of_class(self, factors: Float | None) -> Float | None:
+        """Return the entry of `factors` that belongs to the class of each row, or None."""
+        codes = self.class_codes
+        return None if factors is None or codes is None else factors[codes]
+
+    @property
+    def labels(self) -> DiscreteTargets:
+        """These targets, where they are classes or labels; otherwise a TypeError."""
+        raise TypeError(f"{type(self).__name__} are numbers, not classes or labels.")
+
+
+class DiscreteTargets(Targets):
+    """Targets that are classes or labels."""
+
+    @property
+    def labels(self) -> DiscreteTargets:
+        """These targets."""
+        return self
+
+    @abstractmethod
+    def negative_margins(self, scores: Float) -> Float:
+        """Return the negative margin of each row: above 0 where the prediction is wrong."""
+
+    @abstractmethod
+    def hits(self, scores: Float) -> npt.NDArray[np.bool_]:
+        """Return for each row whether the prediction is right."""
+
+    def row_scores(self, scores: Float) -> Float:
+        """Return 1 for each row that is right, 0 for each that is wrong."""
+        return self.hits(scores).astype(np.float64)
+
+    @abstractmethod
+    def vote(self, cluster: npt.NDArray[np.intp], weight: Float) -> DiscreteTargets:
+        """Return the targets of clusters of rows, by weighted majority."""
+
+    @abstractmethod
+    def choices(self, scores: Float, weight: Float) -> tuple[Float, npt.NDArray[np.intp], Float]:
+        """Return the rows as choices of one class each: scores, class numbers and weights."""
+
+
 @dataclass(frozen=True)
-class ClassTargets:
+class ClassTargets(DiscreteTargets):
     """One class per row, coded ±1 one-vs-rest; two classes share a single output.
 
     Parameters
@@ -32,15 +122,20 @@ class ClassTargets:
 
     codes: npt.NDArray[np.intp]
     n_classes: int
-    discrete: ClassVar[bool] = True
+    kind: ClassVar[TargetKind] = "classes"
 
     @property
     def n_outputs(self) -> int:
-        """Columns of the target matrix Y: L classes, or 1 when there are two."""
+        """Number of columns of Y: L classes, or 1 when there are two."""
         return 1 if self.n_classes == 2 else self.n_classes
 
+    @property
+    def class_codes(self) -> npt.NDArray[np.intp]:
+        """Class number of each row."""
+        return self.codes
+
     def take(self, rows: Rows) -> ClassTargets:
-        """Return the targets of some rows."""
+        """Return the targets of some of the rows."""
         return ClassTargets(self.codes[rows], self.n_classes)
 
     def masses(self, weight: Float | None) -> Float:
@@ -62,32 +157,38 @@ class ClassTargets:
         return -scores[np.arange(len(self.codes)), self.codes]
 
     def hits(self, scores: Float) -> npt.NDArray[np.bool_]:
-        """Tell for each row whether the class of the highest score is its own."""
+        """Return for each row whether the class of the highest score is its own."""
         predicted = scores[:, 0] > 0 if self.n_classes == 2 else scores.argmax(axis=1)
         matches: npt.NDArray[np.bool_] = predicted == self.codes
         return matches
 
-    def row_scores(self, scores: Float) -> Float:
-        """Return what counts in comparisons: 1 for each row that is right, 0 for the others."""
-        return self.hits(scores).astype(np.float64)
-
     def groups(self, most: int) -> npt.NDArray[np.intp]:
-        """Return the class of every row: rows of different groups are clustered apart."""
+        """Return the class number of each row."""
         return self.codes
 
     def vote(self, cluster: npt.NDArray[np.intp], weight: Float) -> ClassTargets:
-        """Return one class per cluster, the one with most weight among its rows."""
+        """Return the class of each cluster: the one of most weight among its rows."""
         votes = np.zeros((cluster.max() + 1, self.n_classes))
         np.add.at(votes, (cluster, self.codes), weight)
         return ClassTargets(votes.argmax(axis=1), self.n_classes)
 
+    def choices(self, scores: Float, weight: Float) -> tuple[Float, npt.NDArray[np.intp], Float]:
+        """Return the scores, class numbers and weights of the rows."""
+        return scores, self.codes, weight
+
 
 @dataclass(frozen=True)
-class IndicatorTargets:
-    """Any number of labels per row: one ±1 output each (multilabel classification)."""
+class IndicatorTargets(DiscreteTargets):
+    """Any number of labels per row: one ±1 output per label (multilabel classification).
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_rows, n_labels)
+        ±1.
+    """
 
     Y: Float
-    discrete: ClassVar[bool] = True
+    kind: ClassVar[TargetKind] = "labels"
 
     @property
     def n_outputs(self) -> int:
@@ -95,7 +196,7 @@ class IndicatorTargets:
         return int(self.Y.shape[1])
 
     def take(self, rows: Rows) -> IndicatorTargets:
-        """Return the targets of some rows."""
+        """Return the targets of some of the rows."""
         return IndicatorTargets(self.Y[rows])
 
     def coded(self) -> Float:
@@ -108,34 +209,40 @@ class IndicatorTargets:
         return worst
 
     def hits(self, scores: Float) -> npt.NDArray[np.bool_]:
-        """Tell for each row whether all its labels are right."""
+        """Return for each row whether all its labels are right."""
         right: npt.NDArray[np.bool_] = ((scores > 0) == (self.Y > 0)).all(axis=1)
         return right
 
-    def row_scores(self, scores: Float) -> Float:
-        """Return what counts in comparisons: 1 for each row that is right, 0 for the others."""
-        return self.hits(scores).astype(np.float64)
-
     def groups(self, most: int) -> npt.NDArray[np.intp]:
-        """Number the combinations of labels; the rarer ones beyond `most` share a group."""
+        """Number the combinations of labels by frequency; the last group has all rarer ones."""
         _, groups, counts = np.unique(self.Y > 0, axis=0, return_inverse=True, return_counts=True)
         ranks = np.argsort(np.argsort(-counts, kind="stable"), kind="stable")
         shared: npt.NDArray[np.intp] = np.minimum(ranks, most - 1)[groups.ravel()]
         return shared
 
     def vote(self, cluster: npt.NDArray[np.intp], weight: Float) -> IndicatorTargets:
-        """Return the labels that most of the weight of each cluster carries."""
+        """Return the labels that more than half of the weight of each cluster carries."""
         votes = np.zeros((cluster.max() + 1, self.n_outputs))
         np.add.at(votes, cluster, self.Y * weight[:, None])
         return IndicatorTargets(np.where(votes > 0, 1.0, -1.0))
 
+    def choices(self, scores: Float, weight: Float) -> tuple[Float, npt.NDArray[np.intp], Float]:
+        """Return one choice between two classes for each row and label."""
+        codes = (self.Y.ravel() > 0).astype(np.intp)
+        return scores.reshape(-1, 1), codes, np.repeat(weight, self.n_outputs)
+
 
 @dataclass(frozen=True)
-class ValueTargets:
-    """Numbers to be predicted, one column per output (regression)."""
+class ValueTargets(Targets):
+    """Numbers to be predicted, one column per output (regression).
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_rows, n_outputs)
+    """
 
     Y: Float
-    discrete: ClassVar[bool] = False
+    kind: ClassVar[TargetKind] = "values"
 
     @property
     def n_outputs(self) -> int:
@@ -143,7 +250,7 @@ class ValueTargets:
         return int(self.Y.shape[1])
 
     def take(self, rows: Rows) -> ValueTargets:
-        """Return the targets of some rows."""
+        """Return the targets of some of the rows."""
         return ValueTargets(self.Y[rows])
 
     def coded(self) -> Float:
@@ -151,158 +258,15 @@ class ValueTargets:
         return self.Y
 
     def row_scores(self, scores: Float) -> Float:
-        """Return what counts in comparisons: the squared error of each row, less than nothing."""
+        """Return the score of each row: minus its squared error, so that larger is better."""
         errors: Float = ((self.Y - scores) ** 2).sum(axis=1)
         return -errors
 
     def groups(self, most: int) -> npt.NDArray[np.intp]:
-        """Number ranges between quantiles of the outputs' sum, in their standard deviations."""
+        """Number the ranges between quantiles of the sum of the standardised outputs."""
         spread = self.Y.std(axis=0)
         values = (self.Y / np.where(spread > 0, spread, 1.0)).sum(axis=1)
         n = min(most, MAX_RANGES)
         bounds = np.unique(np.quantile(values, np.arange(1, n) / n))
         ranges: npt.NDArray[np.intp] = np.searchsorted(bounds, values, side="right")
         return ranges
-
-
-DiscreteTargets = ClassTargets | IndicatorTargets
-
-Targets = DiscreteTargets | ValueTargets
-
-
-@dataclass(frozen=True)
-class ClassCode:
-    """Between class labels, class numbers and scores.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-    """
-
-    classes: npt.NDArray[Any]
-    discrete: ClassVar[bool] = True
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of the target matrix."""
-        return 1 if len(self.classes) == 2 else len(self.classes)
-
-    def same(self, other: Code) -> bool:
-        """Tell whether the other one codes the same classes."""
-        return isinstance(other, ClassCode) and np.array_equal(self.classes, other.classes)
-
-    def encode(self, y: npt.NDArray[Any]) -> ClassTargets:
-        """Return the class numbers of some labels, all of which must be known."""
-        y = _columns(y, 1, "one column of classes")[:, 0]
-        if self.classes.dtype.kind == "U" and y.dtype.kind == "O":
-            y = y.astype(str)
-        codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
-        unknown = self.classes[codes] != y
-        if unknown.any():
-            raise ValueError(
-                f"y contains {np.unique(y[unknown]).tolist()[:10]}, which is not among the classes "
-                f"{self.classes.tolist()[:10]}. Name all classes in the first call of partial_fit, "
-                "or leave such rows out."
-            )
-        return ClassTargets(codes, len(self.classes))
-
-    def recode(self, Y: Float) -> ClassTargets:
-        """Return the classes of coded targets."""
-        codes = (Y[:, 0] > 0).astype(np.intp) if self.n_outputs == 1 else Y.argmax(axis=1)
-        return ClassTargets(codes, len(self.classes))
-
-    def decision(self, scores: Float) -> Float:
-        """Return the scores as `decision_function` gives them: one column is flat."""
-        return scores.ravel() if self.n_outputs == 1 else scores
-
-    def decode(self, scores: Float) -> npt.NDArray[Any]:
-        """Return the label of the highest score."""
-        binary = self.n_outputs == 1
-        codes = (scores[:, 0] > 0).astype(int) if binary else scores.argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes[codes]
-        return labels
-
-
-@dataclass(frozen=True)
-class LabelCode:
-    """Between a 0/1 label indicator and scores.
-
-    Parameters
-    ----------
-    n_outputs : int
-        Number of labels.
-    """
-
-    n_outputs: int
-    discrete: ClassVar[bool] = True
-
-    @property
-    def classes(self) -> npt.NDArray[Any]:
-        """The label numbers."""
-        return np.arange(self.n_outputs)
-
-    def same(self, other: Code) -> bool:
-        """Tell whether the other one codes as many labels."""
-        return self == other
-
-    def encode(self, y: npt.NDArray[Any]) -> IndicatorTargets:
-        """Return the ±1 targets of an indicator."""
-        y = _columns(y, self.n_outputs, f"{self.n_outputs} columns of labels")
-        return IndicatorTargets(np.where(y > 0, 1.0, -1.0))
-
-    def recode(self, Y: Float) -> IndicatorTargets:
-        """Return the labels of coded targets."""
-        return IndicatorTargets(Y)
-
-    def decision(self, scores: Float) -> Float:
-        """Return the scores as `decision_function` gives them."""
-        return scores
-
-    def decode(self, scores: Float) -> npt.NDArray[Any]:
-        """Return the indicator of the positive scores."""
-        return (scores > 0).astype(int)
-
-
-@dataclass(frozen=True)
-class ValueCode:
-    """Between values to be predicted and scores, which are the same.
-
-    Parameters
-    ----------
-    n_outputs : int
-    flat : bool
-        Whether y has one dimension.
-    """
-
-    n_outputs: int
-    flat: bool
-    discrete: ClassVar[bool] = False
-
-    def same(self, other: Code) -> bool:
-        """Tell whether the other one codes as many outputs."""
-        return isinstance(other, ValueCode) and self.n_outputs == other.n_outputs
-
-    def encode(self, y: npt.NDArray[Any]) -> ValueTargets:
-        """Return the values, a column for each output."""
-        Y = _columns(y, self.n_outputs, f"{self.n_outputs} columns of values")
-        return ValueTargets(Y.astype(np.float64))
-
-    def decode(self, scores: Float) -> Float:
-        """Return the predicted values in the shape of y."""
-        return scores.ravel() if self.flat else scores
-
-
-def _columns(y: npt.NDArray[Any], n: int, expected: str) -> npt.NDArray[Any]:
-    """Return y with two axes, or raise if it has another number of columns than `n`."""
-    y = y[:, None] if y.ndim == 1 else y
-    if y.shape[1] != n:
-        columns = "1 column" if y.shape[1] == 1 else f"{y.shape[1]} columns"
-        raise ValueError(
-            f"y has {columns}, expected are {expected}: targets must be of the same kind in all "
-            "blocks and calls."
-        )
-    return y
-
-
-Code = ClassCode | LabelCode | ValueCode

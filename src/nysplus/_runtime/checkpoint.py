@@ -1,8 +1,8 @@
-"""Long fits that survive being killed: what the passes have summed up so far, in a file.
+"""Checkpoints of long fits: a file with the sums over the rows that are complete so far.
 
-A fit is a sequence of sums over the rows with arithmetic between them that follows from the sums
-and the seed. So the sums are all that has to be written down: a fit that is started again goes
-through the same sequence, takes what is recorded from the file and continues where that ends.
+A fit is a sequence of sums over the rows, and the arithmetic between them follows from the sums
+and the seed. A file of the sums is therefore enough: a fit that is started again goes through the
+same sequence, takes the recorded sums from the file and continues after the last of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -21,63 +21,73 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
+from nysplus._runtime.atomic_file import atomic_write, remove_unfinished
 from nysplus._runtime.memory import working_bytes
+from nysplus._typing import Additive
 
+# Version of the file format.
 FORMAT = 1
 
-
-def parameter_fingerprint(value: Any) -> Any:
-    """Return what a parameter is told from others by: functions have no names to be found by."""
-    if isinstance(value, CodeType):
-        return (
-            value.co_code,
-            value.co_names,
-            [parameter_fingerprint(part) for part in value.co_consts],
-        )
-    if isinstance(value, FunctionType):
-        enclosed = [parameter_fingerprint(cell.cell_contents) for cell in value.__closure__ or ()]
-        return (
-            value.__qualname__,
-            parameter_fingerprint(value.__code__),
-            value.__defaults__,
-            enclosed,
-        )
-    if hasattr(value, "get_params"):
-        own = {
-            name: parameter_fingerprint(part) for name, part in value.get_params(deep=False).items()
-        }
-        return type(value).__qualname__, own
-    return value
-
-
-def identity(estimator: Any, blocks: Any) -> dict[str, str]:
-    """Return hashes by which a fit is told from another: of its parameters and of its rows.
-
-    How many rows are read at once, and summed up before others, follows the working memory.
-    """
-    parameters = estimator.get_params(deep=False)
-    parameters.pop("verbose")
-    known = {name: joblib.hash(parameter_fingerprint(value)) for name, value in parameters.items()}
-    known["working_memory"] = str(working_bytes())
-    return {"estimator": type(estimator).__name__, **known, "the rows": blocks.fingerprint()}
-
-
-Total = TypeVar("Total")
+Total = TypeVar("Total", bound=Additive)
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
+def parameter_fingerprint(value: Any) -> Any:
+    """Return a hashable description of a parameter.
+
+    Functions are described by their bytecode, because lambdas share a name.
+    """
+    if isinstance(value, CodeType):
+        constants = [parameter_fingerprint(part) for part in value.co_consts]
+        return value.co_code, value.co_names, constants
+    if isinstance(value, FunctionType):
+        enclosed = [parameter_fingerprint(cell.cell_contents) for cell in value.__closure__ or ()]
+        code = parameter_fingerprint(value.__code__)
+        return value.__qualname__, code, value.__defaults__, enclosed
+    if hasattr(value, "get_params"):
+        params = value.get_params(deep=False)
+        own = {name: parameter_fingerprint(part) for name, part in params.items()}
+        return type(value).__qualname__, own
+    return value
+
+
+def fit_fingerprint(
+    estimator: str, parameters: Mapping[str, Any], rows_fingerprint: str
+) -> dict[str, str]:
+    """Return the hashes that identify a fit: of its parameters and of its rows.
+
+    The working memory is one of them: it decides how many rows are added at once, and so the
+    rounding of the sums. `verbose` is not.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of the class.
+    parameters : mapping from str to object
+    rows_fingerprint : str
+        Hash of the rows, targets and weights.
+    """
+    known = {
+        name: joblib.hash(parameter_fingerprint(value))
+        for name, value in parameters.items()
+        if name != "verbose"
+    }
+    known["working_memory"] = str(working_bytes())
+    return {"estimator": estimator, **known, "the rows": rows_fingerprint}
+
+
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a long fit is written down, and how often.
+    """The file that a long fit records its sums in, and how often it does.
 
     Parameters
     ----------
     path : str or path
-        A file. It is replaced in one step, so that it is valid at any moment, and removed when
-        the fit is done.
+        A file. It is replaced in one step, so that it is valid at any moment, and removed at the
+        end of the fit.
     seconds : float, default=60
-        Time between two writes, at least.
+        Least time between two writes.
     """
 
     path: str | os.PathLike[str]
@@ -85,16 +95,16 @@ class Checkpoint:
 
 
 class Step(Generic[Total]):
-    """One sum over the rows, from where it stands.
+    """One sum over the rows, complete up to some position.
 
     Attributes
     ----------
-    total
+    total : Additive
         The sum so far.
     position : int
-        How many rows are in it.
+        Number of rows in the sum.
     complete : bool
-        Whether these are all rows.
+        Whether all rows are in the sum.
     """
 
     def __init__(self, journal: Journal, total: Total, position: int, complete: bool) -> None:
@@ -104,8 +114,8 @@ class Step(Generic[Total]):
         self._journal = journal
 
     def add(self, addend: Total, position: int) -> None:
-        """Add what the rows before `position` give that are not in the sum yet."""
-        self.total += addend  # type: ignore[operator]  # moments and arrays both add
+        """Add the sum over the rows from the present position to the given one."""
+        self.total = self.total.__iadd__(addend)  # mypy knows no += of type variables
         self.position = position
         self._journal.keep(self)
 
@@ -117,32 +127,40 @@ class Step(Generic[Total]):
 
 
 class Journal:
-    """Hands out the sums of a fit; this one writes nothing down."""
+    """Hand out the sums of a fit, without a record."""
 
     recording = False
 
     def begin(
-        self, identity: Callable[[], dict[str, str]], rng: np.random.RandomState
+        self, fingerprint: Callable[[], dict[str, str]], rng: np.random.RandomState
     ) -> np.random.RandomState:
-        """Open the record of the fit with this `identity`; return the generator it goes on with."""
+        """Open the record of the fit, and return its random generator.
+
+        Parameters
+        ----------
+        fingerprint : callable
+            Returns the :func:`fit_fingerprint`; called only where there is a record.
+        rng : RandomState
+            Generator of a fit that starts from the beginning.
+        """
         return rng
 
     def step(self, zero: Callable[[], Total]) -> Step[Total]:
-        """Return the next sum, which starts from ``zero()``."""
+        """Return the next sum of the fit, which starts from ``zero()``."""
         return Step(self, zero(), 0, complete=False)
 
     def keep(self, step: Step[Any]) -> None:
-        """Note that a sum has grown."""
+        """Record a sum that has grown, if it is time to."""
 
     def close(self, step: Step[Any]) -> None:
-        """Note that a sum is complete."""
+        """Record a complete sum."""
 
     def remove(self) -> None:
-        """Forget everything: the fit is done."""
+        """Delete the record at the end of the fit."""
 
 
 class FileJournal(Journal):
-    """A journal that keeps the sums in a file."""
+    """Hand out the sums of a fit, and record them in a file."""
 
     recording = True
 
@@ -165,10 +183,10 @@ class FileJournal(Journal):
         self._written = time.monotonic()
 
     def begin(
-        self, identity: Callable[[], dict[str, str]], rng: np.random.RandomState
+        self, fingerprint: Callable[[], dict[str, str]], rng: np.random.RandomState
     ) -> np.random.RandomState:
-        """Read the file if there is one, and refuse the record of another fit."""
-        self._header = {"format": FORMAT, **identity()}
+        """Read the file if it exists, and refuse the record of another fit."""
+        self._header = {"format": FORMAT, **fingerprint()}
         _, keys, *numbers = rng.get_state(legacy=True)
         self._generator = {"keys": np.asarray(keys), "numbers": np.array(numbers, dtype=float)}
         if not self._path.exists():
@@ -180,7 +198,7 @@ class FileJournal(Journal):
         return own
 
     def step(self, zero: Callable[[], Total]) -> Step[Total]:
-        """Return the next sum as the file has it."""
+        """Return the next sum of the fit, as far as the file has it."""
         number, total = self._handed_out, zero()
         self._handed_out += 1
         if number < len(self._finished):
@@ -192,26 +210,22 @@ class FileJournal(Journal):
         return Step(self, total, 0, complete=False)
 
     def keep(self, step: Step[Any]) -> None:
-        """Write everything down if it is time to."""
+        """Write the file if the last write is long enough ago."""
         if time.monotonic() - self._written >= self._seconds:
             self._write((step.position, _arrays_of(step.total)))
 
     def close(self, step: Step[Any]) -> None:
-        """Keep a complete sum, to be written with the next one."""
+        """Keep a complete sum in memory, to be written with the next one."""
         if len(self._finished) < self._handed_out:
             self._finished.append(_arrays_of(step.total))
 
     def remove(self) -> None:
-        """Delete the file, and what a kill in the middle of writing has left."""
+        """Delete the file, and the temporary files of writes that were killed."""
         self._path.unlink(missing_ok=True)
-        self._unfinished.unlink(missing_ok=True)
-
-    @property
-    def _unfinished(self) -> Path:
-        return self._path.with_name(self._path.name + ".part")
+        remove_unfinished(self._path)
 
     def _write(self, running: tuple[int, Arrays]) -> None:
-        """Write to a temporary name and move that into place."""
+        """Write all complete sums and the running one; warn if that is not possible."""
         position, arrays = running
         header = {**self._header, "position": position, "finished": len(self._finished)}
         content: dict[str, Any] = {f"generator.{name}": a for name, a in self._generator.items()}
@@ -219,17 +233,14 @@ class FileJournal(Journal):
             content |= {f"{number}.{name}": array for name, array in recorded.items()}
         content["header"] = np.array(json.dumps({**header, "content": sorted(content)}))
         try:
-            with open(self._unfinished, "wb") as file:
+            with atomic_write(self._path) as file:
                 np.savez(file, **content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(self._unfinished, self._path)
         except OSError as error:
-            self._unfinished.unlink(missing_ok=True)
-            kept = "the one before it stays valid" if self._path.exists() else "there is none yet"
+            last = "the last one stays valid" if self._path.exists() else "there is none yet"
             warnings.warn(
-                f"The checkpoint {self._path} could not be written ({error}): {kept}. The fit "
-                "goes on; free some space, or the work since then is lost if it is killed.",
+                f"The checkpoint {self._path} could not be written ({error}): {last}. The fit "
+                "continues, but a killed fit loses all work since the last checkpoint. Free some "
+                "disk space.",
                 stacklevel=2,
             )
         self._written = time.monotonic()
@@ -237,17 +248,17 @@ class FileJournal(Journal):
     def _read(self) -> None:
         try:
             header, recorded, generator = _records_in(self._path)
-        except Exception as error:  # whatever a file that is no record makes of its readers
+        except Exception as error:  # the readers raise many types on a file that is no record
             raise ValueError(
                 f"{self._path} is no checkpoint of a fit, or a damaged one ({error}). Delete it to "
-                "start anew, or pass another path."
+                "start from the beginning, or pass another path."
             ) from error
         differing = [name for name, value in self._header.items() if header.get(name) != value]
         if differing:
             raise ValueError(
                 f"The checkpoint {self._path} was written by another fit: "
-                f"{', '.join(sorted(differing))} differ. Delete it to start anew, pass another "
-                "path, or restore what differs."
+                f"{', '.join(sorted(differing))} differ. Delete it to start from the beginning, "
+                "pass another path, or use the parameters and rows of that fit."
             )
         self._generator = generator
         *self._finished, running = recorded
@@ -255,8 +266,11 @@ class FileJournal(Journal):
 
 
 def _records_in(path: Path) -> tuple[dict[str, Any], list[Arrays], Arrays]:
-    """Return header, sums and state of the generator of a file, or raise anything."""
-    # opened here because numpy leaves a file open that is no archive
+    """Return the header, the sums and the generator's state in a file.
+
+    Damaged files raise exceptions of many types.
+    """
+    # opened here, because numpy does not close a file that is no archive
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
         header = dict(json.loads(str(archive["header"])))
         content = {name: archive[name] for name in archive.files if name != "header"}
@@ -271,14 +285,14 @@ def _records_in(path: Path) -> tuple[dict[str, Any], list[Arrays], Arrays]:
 
 
 def _arrays_of(total: Any) -> Arrays:
-    """Return the numbers of a sum by name."""
+    """Return the fields of a sum as arrays."""
     if is_dataclass(total):
         return {field.name: np.asarray(getattr(total, field.name)) for field in fields(total)}
     return {"values": np.asarray(total)}
 
 
 def _restored(zero: Any, arrays: Arrays) -> Any:
-    """Return a sum of the kind of `zero` with the given numbers."""
+    """Return a sum of the type of `zero` with the given fields."""
     if isinstance(zero, np.ndarray):
         return arrays["values"]
     numbers = {

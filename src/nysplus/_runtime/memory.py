@@ -1,4 +1,4 @@
-"""Memory that blocks of rows may take."""
+"""The memory that blocks of rows may take."""
 
 from __future__ import annotations
 

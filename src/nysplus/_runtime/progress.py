@@ -1,6 +1,7 @@
-"""Progress of long fits: scikit-learn's callbacks where they exist, a terminal line on request.
+"""Report the progress of long fits, to scikit-learn's callbacks and to a terminal.
 
-The engine knows one verb, :meth:`Progress.stage`; who listens is decided by the shell.
+The engine calls :meth:`Progress.stage` and :meth:`Progress.note`; the estimators decide who
+listens.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-# Characters of a full bar, and seconds that a line stands before it is written anew.
+# Characters of a full bar.
 BAR_WIDTH = 20
+# Least time between two updates of a line: faster than this nobody reads.
 SECONDS_SHOWN = 0.1
 
 
@@ -21,10 +23,10 @@ try:  # scikit-learn 1.9 and newer
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]  # one of the two exists
-        """Stands in for scikit-learn's mixin, which this version does not have."""
+        """Stand in for scikit-learn's mixin, which older versions do not have."""
 
     def with_callbacks(method: Any) -> Any:
-        """Return `method` as it is: this scikit-learn has no callbacks to manage."""
+        """Return `method` unchanged: older versions have no callbacks to manage."""
         return method
 
 
@@ -34,12 +36,12 @@ Advance = Callable[[int], None]
 
 
 class Progress:
-    """Tells its listeners about passes over the rows; silent when it has none.
+    """Report passes over the rows to some listeners, or to none.
 
     Attributes
     ----------
     passes : int
-        How often all rows were gone through.
+        Number of passes over all rows so far.
     """
 
     def __init__(self, *listeners: Any) -> None:
@@ -47,19 +49,23 @@ class Progress:
         self.passes = 0
 
     def note(self, text: str) -> None:
-        """Tell something that is no pass."""
+        """Report a line of text."""
         for listener in self._listeners:
             listener.note(text)
 
     def aside(self) -> Progress:
-        """Return the progress of work on some of the rows only, which is no pass."""
+        """Return the progress of work on a part of the rows, which counts as no pass."""
         return Progress(*self._listeners)
 
     @contextmanager
     def stage(self, name: str, n_rows: int | None, n_blocks: int | None) -> Iterator[Advance]:
-        """Open a pass; call what it yields with the rows of each block.
+        """Open a pass, and yield a function to call with the number of rows of each block.
 
-        `n_rows` and `n_blocks` say how many are to come, None where nobody knows yet.
+        Parameters
+        ----------
+        name : str
+        n_rows, n_blocks : int or None
+            Numbers of rows and blocks of the pass; None where they are not known yet.
         """
         with ExitStack() as stack:
             hooks = [
@@ -75,7 +81,7 @@ class Progress:
 
 
 class _TerminalLine:
-    """One line per pass on standard error: what is being done, a bar, rows, seconds, speed."""
+    """Write a line per pass to standard error: its name, a bar, rows, seconds, speed."""
 
     def __init__(self, name: str, keep: bool) -> None:
         self._name = name
@@ -127,10 +133,10 @@ class _TerminalLine:
 
 
 class _CallbackTasks:
-    """Every pass is a task of scikit-learn's callback tree, every block a leaf of it.
+    """Report every pass as a task of scikit-learn's callbacks, and every block as a subtask.
 
-    A callback's wish to stop is not followed: a fit on some of the blocks would be a
-    silently different model.
+    A callback that asks the fit to stop is ignored: a fit to a part of the blocks would be a
+    different model without notice.
     """
 
     def __init__(self, estimator: Any, context: Any) -> None:
@@ -154,19 +160,29 @@ class _CallbackTasks:
         """Do nothing: callbacks follow tasks."""
 
 
+def _callback_context(estimator: Any) -> Any:
+    """Return the root task of the callbacks of a fit, or None before scikit-learn 1.9.
+
+    The underscore is scikit-learn's: its documentation of `CallbackSupportMixin` names this method
+    for estimators to call at the beginning of `fit`, and there is no other one.
+    """
+    if not hasattr(estimator, "_init_callback_context"):
+        return None
+    return estimator._init_callback_context(max_subtasks=None)
+
+
 @contextmanager
 def progress_of(estimator: Any, X: Any, y: Any) -> Iterator[Progress]:
-    """Open the progress of one fit of `estimator`: its callbacks, its `verbose`, both or none.
+    """Open the progress of one fit of `estimator`, for its callbacks and its `verbose`.
 
-    ``verbose=1`` keeps a live line on a terminal and stays silent elsewhere; from
-    ``verbose=2`` on every finished pass also leaves a line in pipes and log files.
+    ``verbose=1`` updates a line on a terminal and writes nothing elsewhere; ``verbose=2`` also
+    writes a line for every finished pass to pipes and log files.
     """
     listeners: list[Any] = []
     if estimator.verbose:
         listeners.append(_TerminalLine(type(estimator).__name__, keep=estimator.verbose > 1))
-    context = None
-    if hasattr(estimator, "_init_callback_context"):
-        context = estimator._init_callback_context(max_subtasks=None)
+    context = _callback_context(estimator)
+    if context is not None:
         context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
         listeners.append(_CallbackTasks(estimator, context))
     yield Progress(*listeners)
@@ -175,5 +191,5 @@ def progress_of(estimator: Any, X: Any, y: Any) -> Iterator[Progress]:
             estimator=estimator,
             X=X,
             y=y,
-            reconstruction_attributes={},  # the estimator carries them all by now
+            reconstruction_attributes={},  # the estimator has all fitted attributes by now
         )

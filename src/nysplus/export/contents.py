@@ -1,40 +1,37 @@
-"""What the exports to other languages write: numbers as they are stored, and what they mean."""
+"""Collect the contents of a fitted model that all exports write."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._rows.targets import ClassCode, ValueCode
-from nysplus._typing import Float
+from nysplus._typing import Float, TargetKind
 from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import Kernel
 
 # Points at which float32 arithmetic is compared with float64.
 COMPARED_POINTS = 512
-WANTED = (
+WHAT_TO_PASS = (
     "Pass a fitted NystroemClassifier or NystroemRegressor; a Pipeline with one as its last step "
     "is converted by skl2onnx, after nysplus.export.register_converters()."
 )
 
-Kind = Literal["classes", "labels", "values"]
-
 
 @dataclass(frozen=True)
 class Contents:
-    """A fitted model as its exports see it.
+    """The numbers of a fitted model as they are stored, and their meaning.
 
     Attributes
     ----------
     kernel : Kernel
     stored : PackedExpansion
     kind : {"classes", "labels", "values"}
-        One class a row, any number of labels a row, or numbers.
+        One class per row, any number of labels per row, or numbers.
     classes : ndarray
         Labels of the classes; empty for values.
     slope : float
@@ -43,7 +40,7 @@ class Contents:
 
     kernel: Kernel
     stored: PackedExpansion
-    kind: Kind
+    kind: TargetKind
     classes: npt.NDArray[Any]
     slope: float
 
@@ -60,16 +57,16 @@ class Contents:
         return len(self.stored.intercept.values)
 
     def float32_error(self, direct: bool) -> float:
-        """Return by how much float32 arithmetic changes scores, relative to the largest of them.
+        """Return the largest change of a score by float32 arithmetic, over the largest score.
 
-        Measured at landmarks and half way between them.
+        It is measured at landmarks and halfway between them.
 
         Parameters
         ----------
         direct : bool
             Whether kernel values are computed from differences of coordinates and summed with
-            compensation, so that only rounding the numbers themselves counts, or by matrix
-            products, as in :mod:`nysplus.kernels`.
+            compensation, so that only the rounding of the numbers themselves counts. Otherwise
+            they are computed by matrix products, as in :mod:`nysplus.kernels`.
         """
         Z, A = self.stored.landmarks.unpacked(), self.stored.dual_coef.unpacked()
         b = self.stored.intercept.unpacked()
@@ -87,26 +84,24 @@ class Contents:
 
 
 def contents_of(model: Any) -> Contents:
-    """Return what there is to write of a fitted classifier or regressor."""
+    """Return the contents of a fitted classifier or regressor."""
     if not hasattr(model, "fit"):
-        raise TypeError(f"{model!r} is no model. {WANTED}")
+        raise TypeError(f"{model!r} is not a model. {WHAT_TO_PASS}")
     check_is_fitted(model)
     if not hasattr(model, "expansion_"):
-        raise TypeError(f"{type(model).__name__} is no kernel expansion. {WANTED}")
-    code = model._code
-    if isinstance(code, ValueCode):
-        return contents(model.expansion_)
-    kind: Kind = "classes" if isinstance(code, ClassCode) else "labels"
-    return contents(model.expansion_, kind, code.classes, model._scaling.slope)
+        raise TypeError(f"{type(model).__name__} has no kernel expansion. {WHAT_TO_PASS}")
+    code, scaling = model._model.code, model._model.scaling
+    slope = scaling.slope if code.discrete else 1.0
+    return contents(model.expansion_, code.kind, code.classes, slope)
 
 
 def contents(
     expansion: KernelExpansion,
-    kind: Kind = "values",
+    kind: TargetKind = "values",
     classes: npt.NDArray[Any] | None = None,
     slope: float = 1.0,
 ) -> Contents:
-    """Return the contents of an expansion, in the types that it is stored in."""
+    """Return the contents of an expansion, in its stored types."""
     stored = expansion.packed
     if stored is None:
         Z, P = expansion.landmarks, expansion.projection

@@ -1,9 +1,9 @@
-"""A fitted function as JSON: numbers and formulas, for whatever can read them.
+"""Write a fitted function as JSON: numbers and formulas.
 
 The text is one object:
 
 ===================  ===========================================================================
-key                  what it is
+key                  value
 ===================  ===========================================================================
 ``format``           "nysplus-json"
 ``format_version``   1
@@ -24,8 +24,8 @@ key                  what it is
 ``feature_names``    null or d names
 ===================  ===========================================================================
 
-Numbers are written with as many digits as it takes to read the same double again. Those of a
-model that is stored in fewer bits are the numbers that it computes with.
+Numbers have as many digits as it takes to read the same double again. A model that is stored in
+fewer bits is written with the unpacked numbers that it computes with.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from nysplus._rows.targets import ClassCode, Code, LabelCode
+from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.atomic_file import write_whole
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import (
@@ -66,6 +66,18 @@ FORMULAS: dict[type[Kernel], tuple[str, str]] = {
 }
 # With s = sqrt(4 nu gamma sum((x - z)^2)).
 MATERN = {0.5: "exp(-s)", 1.5: "(1 + s) * exp(-s)", 2.5: "(1 + s + s^2 / 3) * exp(-s)"}
+
+# How predictions and probabilities follow from the scores f, for each kind of targets.
+RULES: dict[str, tuple[str, str | None]] = {
+    "classes": ("classes[i] of the first largest f[i]", "p = softmax(slope * f)"),
+    "two classes": (
+        "classes[1] if f[0] > 0 else classes[0]",
+        "p = softmax([-slope * f[0], slope * f[0]])",
+    ),
+    "labels": ("label i if f[i] > 0", "p[i] = 1 / (1 + exp(-2 * slope * f[i]))"),
+    "values": ("f", None),
+    "scores": ("f", None),
+}
 
 
 def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
@@ -98,6 +110,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
             f"got {type(model).__name__}. Fit the model first."
         )
     P = expansion.projection
+    fitted = getattr(model, "_model", None)  # a function alone has none
     names = getattr(model, "feature_names_in_", None)
     content = {
         "format": "nysplus-json",
@@ -110,7 +123,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
         "dual_coef": expansion.dual_coef.tolist(),
         "intercept": expansion.intercept.tolist(),
         "dtype": expansion.dual_coef.dtype.name,
-        **_targets(getattr(model, "_code", None), getattr(model, "_scaling", None)),
+        **_targets(getattr(fitted, "code", None), getattr(fitted, "scaling", None)),
         "feature_names": None if names is None else [str(name) for name in names],
     }
     text = json.dumps(content, allow_nan=False)
@@ -145,27 +158,15 @@ def _landmarks(Z: Any) -> Any:
     }
 
 
-def _targets(code: Code | None, scaling: Any) -> dict[str, Any]:
-    """Return what the columns of the scores stand for."""
-    kind, classes, decision, probability = "scores", None, "f", None
-    if isinstance(code, ClassCode):
-        kind, classes = "classes", code.classes.tolist()
-        if code.n_outputs == 1:
-            decision = "classes[1] if f[0] > 0 else classes[0]"
-            probability = "p = softmax([-slope * f[0], slope * f[0]])"
-        else:
-            decision = "classes[i] of the first largest f[i]"
-            probability = "p = softmax(slope * f)"
-    elif isinstance(code, LabelCode):
-        kind, classes = "labels", code.classes.tolist()
-        decision = "label i if f[i] > 0"
-        probability = "p[i] = 1 / (1 + exp(-2 * slope * f[i]))"
-    elif code is not None:
-        kind = "values"
+def _targets(code: TargetCode | None, scaling: Any) -> dict[str, Any]:
+    """Return the meaning of the columns of the scores."""
+    kind = "scores" if code is None else code.kind
+    two_classes = code is not None and code.kind == "classes" and code.n_outputs == 1
+    decision, probability = RULES["two classes" if two_classes else kind]
     slope = None if scaling is None else float(scaling.slope)
     return {
         "targets": kind,
-        "classes": classes,
+        "classes": code.classes.tolist() if code is not None and code.discrete else None,
         "decision": decision,
         "slope": slope,
         "probability": None if slope is None else probability,

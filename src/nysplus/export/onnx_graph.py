@@ -1,8 +1,6 @@
-"""Models as ONNX graphs, of standard operators only.
+"""Write models as ONNX graphs of standard operators, with the ``onnx`` package alone.
 
-``to_onnx`` builds the graph of one model with the ``onnx`` package alone. ``register_converters``
-teaches skl2onnx the estimators of this package, so that whole pipelines can be converted. All
-three libraries come with ``nysplus[onnx]`` and are imported when they are needed.
+Whole pipelines are converted by skl2onnx, see :mod:`nysplus.export.onnx_converters`.
 """
 
 from __future__ import annotations
@@ -15,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._typing import Float
-from nysplus.estimators import NystroemClassifier, NystroemRegressor
-from nysplus.expansion import KernelExpansion, PackedArray
-from nysplus.export.contents import Contents, contents, contents_of
+from nysplus.expansion import PackedArray
+from nysplus.export.contents import Contents, contents_of
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,
@@ -30,17 +27,17 @@ from nysplus.kernels import (
     Polynomial,
     Sigmoid,
 )
-from nysplus.transformer import Nystroem
 
-__all__ = ["register_converters", "to_onnx"]
+__all__ = ["to_onnx"]
 
-# The first one in which sums take their axes as an input.
+# The first version in which ReduceSum takes its axes as an input.
 LOWEST_OPSET = 13
 # Scores that float32 arithmetic changes by more than this are computed in float64.
 MAX_FLOAT32_ERROR = 1e-5
 
 
-def _library(name: str) -> Any:
+def optional_library(name: str) -> Any:
+    """Import a library of ``nysplus[onnx]`` when it is needed."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -59,15 +56,15 @@ class _Graph:
         self.dtype = dtype
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
-        self._onnx = _library("onnx")
+        self._onnx = optional_library("onnx")
 
     def element_type(self, dtype: npt.DTypeLike) -> int:
-        """Return the number that ONNX has for a type."""
+        """Return the number of a type in ONNX."""
         number: int = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return number
 
     def node(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """Add a node with one output, and return the name of that."""
+        """Add a node with one output, and return the name of the output."""
         output = output or f"{kind.lower()}_{len(self.nodes)}"
         self.nodes.append(
             self._onnx.helper.make_node(kind, inputs, [output], name=f"{output}_node", **attributes)
@@ -75,7 +72,7 @@ class _Graph:
         return output
 
     def constant(self, array: npt.NDArray[Any], name: str = "constant") -> str:
-        """Add an array as it is."""
+        """Add an array in its own type."""
         name = f"{name}_{len(self.initializers)}"
         self.initializers.append(self._onnx.numpy_helper.from_array(array, name))
         return name
@@ -89,7 +86,7 @@ class _Graph:
         return self.node("Cast", value, to=self.element_type(dtype))
 
     def table(self, stored: PackedArray, name: str) -> str:
-        """Add an array in the type that it is stored in, and what makes numbers of it."""
+        """Add an array in its stored type, and the nodes that convert and scale it."""
         values = stored.values
         if values.dtype == np.float64:
             values = values.astype(self.dtype)
@@ -115,7 +112,7 @@ class _Graph:
         return self.sum(self.node("Mul", X, X), 1, keepdims)
 
     def pairs(self, X: str, rank: int) -> str:
-        """Return X as (rows, 1, r), so that it meets every landmark."""
+        """Return X in the shape (rows, 1, r), which broadcasts over the landmarks."""
         # a 0 keeps the number of rows, which may be 0 itself
         return self.node("Reshape", X, self.constant(np.array([0, 1, rank], dtype=np.int64)))
 
@@ -124,7 +121,7 @@ class _Graph:
 
 
 def _squared_distances(graph: _Graph, X: str, Z: str, points: Float) -> str:
-    """``max(0, ‖x‖² + ‖z‖² − 2xz)`` about the mean of Z, as in nysplus.kernels."""
+    """Return ``max(0, ‖x‖² + ‖z‖² − 2xz)`` about the mean of Z, as in nysplus.kernels."""
     mean = graph.constant(points.mean(axis=0).astype(graph.dtype), "mean")
     X, Z = graph.node("Sub", X, mean), graph.node("Sub", Z, mean)
     norms = graph.node("Add", graph.squares(X, keepdims=True), graph.squares(Z))
@@ -203,7 +200,7 @@ def _additive_chi2(graph: _Graph, kernel: AdditiveChi2, X: str, Z: str, points: 
     return graph.node("Neg", _chi2_distances(graph, X, Z, points.shape[1]))
 
 
-# By the class itself: a subclass may fill the matrix in its own way.
+# By the class itself: a subclass may compute its matrix differently.
 _KERNELS: dict[type[Kernel], Callable[..., str]] = {
     AdditiveChi2: _additive_chi2,
     Chi2: _chi2,
@@ -221,7 +218,7 @@ _KERNELS: dict[type[Kernel], Callable[..., str]] = {
 
 
 def _scores(graph: _Graph, model: Contents, X: str) -> str:
-    """Add ``k(XP, Z) A + b``."""
+    """Add the nodes of ``k(XP, Z) A + b``, and return their output."""
     kind = type(model.kernel)
     if kind not in _KERNELS:
         raise ValueError(
@@ -238,14 +235,14 @@ def _scores(graph: _Graph, model: Contents, X: str) -> str:
     return graph.node("Add", F, graph.table(stored.intercept, "intercept"))
 
 
-def _label_table(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return labels as ONNX has them: int64 or strings."""
+def label_table(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the labels in a type that ONNX has: int64 or strings."""
     if all(isinstance(label, str) for label in classes):
         return np.array([str(label) for label in classes], dtype=object)
     if classes.dtype.kind not in "biuf" or not np.array_equal(classes, classes.astype(np.int64)):
         raise ValueError(
-            f"Classes {classes.tolist()[:10]} are neither whole numbers nor strings, the labels "
-            "that ONNX has. Fit to one of these."
+            f"Classes {classes.tolist()[:10]} are neither whole numbers nor strings, the only "
+            "labels that ONNX has. Fit to classes of one of these types."
         )
     return classes.astype(np.int64)
 
@@ -253,7 +250,7 @@ def _label_table(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _head(
     graph: _Graph, content: Contents, F: str, labels: npt.NDArray[Any]
 ) -> tuple[str, str, str]:
-    """Add what makes labels and probabilities of scores; return these and a score per class."""
+    """Add labels, probabilities and a score for each class; return the names of the three."""
     if content.kind == "labels":
         label = graph.cast(graph.node("Greater", F, graph.number(0.0)), np.int64)
         odds = graph.node("Mul", F, graph.number(2.0 * content.slope))
@@ -267,7 +264,7 @@ def _head(
 
 
 def _checked(dtype: npt.DTypeLike, opset: int) -> np.dtype[Any]:
-    onnx = _library("onnx")
+    onnx = optional_library("onnx")
     highest = onnx.defs.onnx_opset_version()
     if not LOWEST_OPSET <= opset <= highest:
         raise ValueError(
@@ -279,7 +276,7 @@ def _checked(dtype: npt.DTypeLike, opset: int) -> np.dtype[Any]:
     return np.dtype(dtype)
 
 
-def _model(
+def onnx_model(
     content: Contents,
     dtype: npt.DTypeLike,
     opset: int,
@@ -288,10 +285,10 @@ def _model(
 ) -> Any:
     """Return the ModelProto with the named outputs."""
     dtype = _checked(dtype, opset)
-    onnx, helper = _library("onnx"), _library("onnx").helper
+    onnx, helper = optional_library("onnx"), optional_library("onnx").helper
     single = dtype == np.float32 and content.float32_error(direct=False) <= MAX_FLOAT32_ERROR
     graph = _Graph(np.dtype(np.float32 if single else np.float64))
-    # even where the types are the same: a pipeline of skl2onnx may hand on whole numbers
+    # also where the types are the same: the input from a pipeline of skl2onnx may be integers
     F = _scores(graph, content, graph.cast("X", graph.dtype))
     found, n_columns = {"variable": F, "scores": F}, content.n_outputs
     if content.kind != "values":
@@ -322,21 +319,14 @@ def _model(
     return made
 
 
-def _transformer_contents(model: Nystroem) -> Contents:
-    """Return the map ``x ↦ k(x, Z) Â`` as an expansion without intercepts."""
-    feature_map = model.feature_map_
-    whitening = feature_map.collapse(np.eye(feature_map.rank))
-    zeros = np.zeros(feature_map.rank)
-    return contents(KernelExpansion(feature_map.kernel, feature_map.landmarks, whitening, zeros))
-
-
 def to_onnx(
     model: Any, *, dtype: npt.DTypeLike = "float32", opset: int = 17, scores: bool = False
 ) -> Any:
     """Return a fitted model as an ONNX graph of standard operators.
 
-    Numbers that the model stores in int8 or float16 stay so in the file. The arithmetic is that of
-    `dtype`, or float64 where float32 would change scores by more than 1e-5 of the largest.
+    Numbers that the model stores in int8 or float16 keep their type in the file. The arithmetic
+    is that of `dtype`, or float64 where float32 would change scores by more than 1e-5 of the
+    largest.
 
     Parameters
     ----------
@@ -344,7 +334,7 @@ def to_onnx(
         Fitted, with a kernel of :mod:`nysplus.kernels` other than ``FunctionKernel``. Chi-squared
         and Laplacian kernels need memory for rows × landmarks × features at once.
     dtype : {"float32", "float64"}, default="float32"
-        Of the input and of all outputs but labels.
+        Type of the input and of all outputs but labels.
     opset : int, default=17
         Version of the operators, 13 or more.
     scores : bool, default=False
@@ -373,104 +363,6 @@ def to_onnx(
     if content.kind == "values":
         if scores:
             raise ValueError("scores=True is for classifiers; a regressor's scores are its values.")
-        return _model(content, dtype, opset, ("variable",), np.empty(0))
+        return onnx_model(content, dtype, opset, ("variable",), np.empty(0))
     outputs = ("label", "probabilities", "scores") if scores else ("label", "probabilities")
-    return _model(content, dtype, opset, outputs, _label_table(content.classes))
-
-
-# -- skl2onnx ------------------------------------------------------------------------------------
-
-
-def _input_type(operator: Any) -> npt.DTypeLike:
-    doubles = _library("skl2onnx.common.data_types").DoubleTensorType
-    return np.float64 if isinstance(operator.inputs[0].type, doubles) else np.float32
-
-
-def _add(scope: Any, operator: Any, container: Any, made: Any) -> None:
-    """Add a graph to the one that skl2onnx builds, after a cast where rows are whole numbers."""
-    _library("skl2onnx.helpers.integration").add_onnx_graph(scope, operator, container, made)
-
-
-def _set_shape(variable: Any, kind: Any, operator: Any, *columns: int) -> None:
-    variable.set_type(kind([operator.inputs[0].get_first_dimension(), *columns]))
-
-
-def _classifier_shapes(operator: Any) -> None:
-    types = _library("skl2onnx.common.data_types")
-    content = contents_of(operator.raw_operator)
-    strings = _label_table(content.classes).dtype == object
-    if operator.scope_inst.get_options(operator.raw_operator, {"nocl": False})["nocl"]:
-        strings = False
-    n_classes = len(content.classes)
-    kind = types.StringTensorType if strings else types.Int64TensorType
-    _set_shape(operator.outputs[0], kind, operator, *[n_classes][: content.kind == "labels"])
-    kind = _float_type(operator)
-    _set_shape(operator.outputs[1], kind, operator, n_classes)
-
-
-def _float_type(operator: Any) -> Any:
-    types = _library("skl2onnx.common.data_types")
-    return types.DoubleTensorType if _input_type(operator) == np.float64 else types.FloatTensorType
-
-
-def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    model = operator.raw_operator
-    content = contents_of(model)
-    options = container.get_options(model, {"raw_scores": False, "nocl": False})
-    labels = np.arange(len(content.classes)) if options["nocl"] else content.classes
-    outputs = ("label", "raw_scores" if options["raw_scores"] else "probabilities")
-    opset = container.target_opset_any_domain("")
-    made = _model(content, _input_type(operator), opset, outputs, _label_table(labels))
-    _add(scope, operator, container, made)
-
-
-def _value_contents(model: Any) -> Contents:
-    return _transformer_contents(model) if isinstance(model, Nystroem) else contents_of(model)
-
-
-def _value_shapes(operator: Any) -> None:
-    n_outputs = _value_contents(operator.raw_operator).n_outputs
-    _set_shape(operator.outputs[0], _float_type(operator), operator, n_outputs)
-
-
-def _convert_values(scope: Any, operator: Any, container: Any) -> None:
-    content = _value_contents(operator.raw_operator)
-    opset = container.target_opset_any_domain("")
-    made = _model(content, _input_type(operator), opset, ("variable",), np.empty(0))
-    _add(scope, operator, container, made)
-
-
-def register_converters() -> None:
-    """Teach skl2onnx to convert the estimators of this package, alone or in pipelines.
-
-    Call it once, before ``skl2onnx.to_onnx``. Classifiers take skl2onnx's options ``zipmap``,
-    ``raw_scores``, ``nocl`` and ``output_class_labels``.
-
-    Examples
-    --------
-    >>> import numpy as np, skl2onnx
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from nysplus import NystroemClassifier
-    >>> from nysplus.export import register_converters
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), NystroemClassifier(10, random_state=0)).fit(X, y)
-    >>> register_converters()
-    >>> made = skl2onnx.to_onnx(model, X.astype(np.float32), options={"zipmap": False})
-    >>> [output.name for output in made.graph.output]
-    ['label', 'probabilities']
-    """
-    update = _library("skl2onnx").update_registered_converter
-    flags = [True, False]
-    options = {"zipmap": [*flags, "columns"], "raw_scores": flags, "nocl": flags}
-    options["output_class_labels"] = flags
-    update(
-        NystroemClassifier,
-        "NysplusNystroemClassifier",
-        _classifier_shapes,
-        _convert_classifier,
-        options=options,
-    )
-    for model in (NystroemRegressor, Nystroem):
-        update(model, f"Nysplus{model.__name__}", _value_shapes, _convert_values)
+    return onnx_model(content, dtype, opset, outputs, label_table(content.classes))

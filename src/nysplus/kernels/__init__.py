@@ -64,10 +64,10 @@ def make_kernel(
     function_params : dict, optional
         Keyword arguments of a kernel that is a function.
     **params
-        Of a named kernel; the ones it does not have are ignored, as in scikit-learn's ``SVC``.
-        An object or a function has its own, so beside it they must stand at their defaults.
+        Parameters of a named kernel; unknown ones are ignored, as in scikit-learn's ``SVC``. For a
+        kernel object or a function they must have their defaults.
     """
-    # None leaves a parameter at the kernel's own default; only gamma has a None of its own.
+    # None stands for the kernel's default; only for gamma is None a value
     params = {k: v for k, v in params.items() if v is not None or k == "gamma"}
     if isinstance(kernel, str):
         if kernel in KERNELS:

@@ -1,4 +1,4 @@
-"""Kernels: the base class and what widths share."""
+"""The base class of kernels, and the base class of kernels with a width."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from nysplus._rows.blocks import RowBlocks
 from nysplus._rows.slicing import float_dtype
 from nysplus._typing import Float
 
-# The median heuristic needs a typical distance, not an exact one: half a million pairs.
+# Rows for the median heuristic, which needs a typical distance: they have half a million pairs.
 MEDIAN_ROWS = 1000
-# Kernel values that stay in the cache between the product and the exponential, and are many
-# enough for the product not to be slowed down by packing the landmarks again and again.
+# Kernel values of a piece of a block: few enough to stay in the cache between the product and the
+# exponential, many enough for the product not to pack the landmarks again and again.
 CACHED_VALUES = 2**20
 
 
 def squared_distances(X: Any, Z: Any) -> Float:
     """Return ``‖x_i − z_j‖²`` by one matrix product, of shape (rows of X, rows of Z).
 
-    Dense rows are first moved to the mean of Z. The distances do not change, but
-    ``‖x‖² + ‖z‖² − 2xz`` then no longer cancels when all rows lie far from the origin.
+    The mean of Z is first subtracted from dense rows. The distances do not change, but
+    ``‖x‖² + ‖z‖² − 2xz`` would cancel if all rows lay far from the origin.
     """
     if not sp.issparse(X) and not sp.issparse(Z):
         shift = Z.mean(axis=0)
@@ -46,8 +46,18 @@ class Kernel(BaseEstimator):
 
     @property
     def positive_semidefinite(self) -> bool:
-        """Whether every matrix ``K(Z, Z)`` is; False where that is not known."""
+        """Whether every matrix ``K(Z, Z)`` is positive semidefinite; False if not known."""
         return True
+
+    @property
+    def may_be_positive_semidefinite(self) -> bool:
+        """Whether the kernel is positive semidefinite, or not known not to be."""
+        return self.positive_semidefinite
+
+    @property
+    def unit_diagonal(self) -> bool:
+        """Whether ``k(x, x)`` is 1 for every x."""
+        return False
 
     @property
     def differentiable(self) -> bool:
@@ -56,12 +66,12 @@ class Kernel(BaseEstimator):
 
     @property
     def is_tuned(self) -> bool:
-        """Whether the width is to be chosen by the targets."""
+        """Whether the width is chosen with the targets."""
         return False
 
     @property
     def takes_any_point(self) -> bool:
-        """Whether means of rows may be landmarks; False where only rows themselves make sense."""
+        """Whether means of rows may be landmarks; False if landmarks must be rows."""
         return True
 
     def __call__(self, X: Any, Z: Any) -> Float:
@@ -74,7 +84,7 @@ class Kernel(BaseEstimator):
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return ``k(x_i, z_j)`` for floating rows X (b × d) and Z (n × d) of one type.
 
-        A new matrix, which the caller may use up.
+        The matrix is new: the caller may overwrite it.
         """
         raise NotImplementedError
 
@@ -85,11 +95,11 @@ class Kernel(BaseEstimator):
     def slopes(self, X: Any, Z: Any) -> Float:
         """Return σ with ``∇_x k(x_i, z_j) = σ_ij (x_i − z_j)``, of shape (rows of X, rows of Z).
 
-        For floating rows of one type, and for a kernel that is `differentiable`: one of the
+        For floating rows of one type, and for a `differentiable` kernel: a function of the
         Euclidean distance that is smooth at 0.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} has no slopes. RBF has them, and Matern with nu=1.5 or 2.5."
+            f"{type(self).__name__} has no slopes. RBF has slopes, and Matern with nu=1.5 or 2.5."
         )
 
     def resolve(self, blocks: RowBlocks, rng: np.random.RandomState) -> Kernel:
@@ -105,7 +115,7 @@ class _Width(Kernel):
     ----------
     gamma : "scale", "median", "auto", None or float
         "scale" as in scikit-learn's ``SVC``; "median" from the median distance between rows;
-        "auto" chosen by the targets; None as in scikit-learn's kernel functions.
+        "auto" chosen with the targets; None as in scikit-learn's kernel functions.
     """
 
     gamma: float | str | None = "scale"
@@ -117,7 +127,7 @@ class _Width(Kernel):
 
     @property
     def width(self) -> float:
-        """``gamma`` as the number that it must be when the kernel is evaluated."""
+        """``gamma`` as a number, which it must be when the kernel is evaluated."""
         gamma: Any = self.gamma
         if isinstance(gamma, Real):
             return float(gamma)
@@ -155,13 +165,13 @@ class _Width(Kernel):
 
     def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         raise ValueError(
-            f"gamma='median' needs a kernel of distances, {type(self).__name__} is none. "
+            f"gamma='median' needs a kernel of distances, and {type(self).__name__} is not. "
             "Pass 'scale' or a number."
         )
 
 
 def _median_distance(blocks: RowBlocks, rng: np.random.RandomState, metric: str) -> float:
-    """Return the median distance between distinct pairs of at most 1000 rows, or 0."""
+    """Return the median of the positive distances between at most 1000 rows, or 0."""
     X = blocks.gather(blocks.sample(MEDIAN_ROWS, rng)).X.astype(np.float64)
     distances = pdist(X.toarray() if sp.issparse(X) else X, metric)
     return float(np.median(distances[distances > 0])) if (distances > 0).any() else 0.0

@@ -24,6 +24,11 @@ class Laplacian(_Width):
         "median": ``1 / m`` with m the median distance; None: ``1 / d``.
     """
 
+    @property
+    def unit_diagonal(self) -> bool:
+        """True."""
+        return True
+
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         K: Float = pairwise.laplacian_kernel(X, Z, gamma=self.width)

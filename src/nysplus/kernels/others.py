@@ -32,7 +32,7 @@ class Polynomial(_Width):
 
     @property
     def positive_semidefinite(self) -> bool:
-        """Whether all terms of the power count positively."""
+        """Whether all coefficients of the expanded power are positive."""
         return self.coef0 >= 0 and float(self.degree).is_integer()
 
     def evaluate(self, X: Any, Z: Any) -> Float:
@@ -47,8 +47,8 @@ class Polynomial(_Width):
 class Sigmoid(_Width):
     """Sigmoid kernel ``tanh(γ xz + c)``, which is not positive semidefinite.
 
-    Its negative eigenvalues enter the feature map by their size, as in scikit-learn's
-    ``Nystroem``.
+    The feature map uses the absolute values of its negative eigenvalues, as scikit-learn's
+    ``Nystroem`` does.
 
     Parameters
     ----------
@@ -112,6 +112,11 @@ class Chi2(_Width):
         "scale" and "median": one over the mean or median chi-squared distance of at most 1000
         rows; None: 1, as in scikit-learn's ``chi2_kernel``.
     """
+
+    @property
+    def unit_diagonal(self) -> bool:
+        """True."""
+        return True
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
@@ -182,13 +187,18 @@ class FunctionKernel(Kernel):
 
     @property
     def takes_any_point(self) -> bool:
-        """False: a function may want what rows are, such as counts or codes."""
+        """False: the function may need rows of a kind that means are not, such as counts."""
         return False
 
     @property
     def positive_semidefinite(self) -> bool:
-        """False: nobody knows."""
+        """False: it is not known."""
         return False
+
+    @property
+    def may_be_positive_semidefinite(self) -> bool:
+        """True: it is not known."""
+        return True
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
@@ -202,4 +212,4 @@ class FunctionKernel(Kernel):
                 f"The kernel function returned shape {K.shape} for {X.shape[0]} rows and "
                 f"{Z.shape[0]} landmarks; it must return {(X.shape[0], Z.shape[0])}."
             )
-        return np.array(K, dtype=X.dtype)  # a copy: the caller may use it up
+        return np.array(K, dtype=X.dtype)  # a copy, which the caller may overwrite

@@ -18,6 +18,11 @@ from nysplus.kernels.base import CACHED_VALUES, Kernel, _median_distance, _Width
 class _Radial(_Width):
     """A kernel of the Euclidean distance; a length scale ℓ is ``gamma = 1 / (2ℓ²)``."""
 
+    @property
+    def unit_diagonal(self) -> bool:
+        """True."""
+        return True
+
     def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         length = _median_distance(blocks, rng, "euclidean")
         return 1.0 / (2.0 * length**2) if length > 0 else 1.0
@@ -55,13 +60,16 @@ class RBF(_Radial):
         K *= -2.0 * self.width
         return K
 
-    def bind(self, Z: Any) -> Callable[[Any], Float]:
-        """Return ``X ↦ K(X, Z)``; for dense rows one product and one exponential."""
+    def bind(self, Z: Any, cached_values: int = CACHED_VALUES) -> Callable[[Any], Float]:
+        """Return ``X ↦ K(X, Z)``; for dense rows one product and one exponential.
+
+        A block is computed in pieces of `cached_values` kernel values.
+        """
         if sp.issparse(Z):
             return lambda X: self._of_distances(squared_distances(X, Z))
         gamma, (n, d) = self.width, Z.shape
         # −γ‖x − z‖² = [x, ‖x‖², 1] · [2γz, −γ, −γ‖z‖²], both sides moved to the mean of Z
-        # (see squared_distances): the product alone gives what is to be exponentiated.
+        # (see squared_distances): the product alone gives the exponents
         shift = Z.mean(axis=0)
         columns = np.empty((d + 2, n), dtype=Z.dtype)
         columns[:d] = (Z - shift).T
@@ -77,12 +85,12 @@ class RBF(_Radial):
             np.einsum("ij,ij->i", rows[:, :d], rows[:, :d], out=rows[:, d])
             rows[:, d + 1] = 1.0
             K = np.empty((X.shape[0], n), dtype=Z.dtype)
-            step = max(1, CACHED_VALUES // n)
+            step = max(1, cached_values // n)
             for start in range(0, len(K), step):
-                part = K[start : start + step]
-                np.matmul(rows[start : start + step], columns, out=part)
-                np.minimum(part, 0.0, out=part)
-                np.exp(part, out=part)
+                piece = K[start : start + step]
+                np.matmul(rows[start : start + step], columns, out=piece)
+                np.minimum(piece, 0.0, out=piece)
+                np.exp(piece, out=piece)
             return K
 
         return bound
@@ -116,7 +124,7 @@ class Matern(_Radial):
 
     @property
     def differentiable(self) -> bool:
-        """Whether ν is above 1/2, which leaves a kink at the landmark."""
+        """Whether ν is above 1/2: with ν = 1/2 the kernel has a kink at the landmark."""
         return self.nu in (1.5, 2.5)
 
     def evaluate(self, X: Any, Z: Any) -> Float:

@@ -1,4 +1,4 @@
-"""What a landmark selector is, what it gets and what it returns."""
+"""The base class of landmark selectors, their input and their result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nysplus.kernels import Kernel
 
 @dataclass(frozen=True)
 class Problem:
-    """What a selector may look at.
+    """The input of a selector: rows, and the parameters of the final model.
 
     Attributes
     ----------
@@ -27,9 +27,9 @@ class Problem:
     kernel : Kernel
         With all parameters as numbers.
     approximation : Approximation
-        The map of the final model.
+        The feature map.
     alphas : tuple of float
-        The ridges of the final model, to choose from when there are several.
+        Ridges to choose from.
     """
 
     blocks: RowBlocks
@@ -44,9 +44,10 @@ class Problem:
         stage: str = "ridge",
         with_score: bool = False,
     ) -> ExpansionFit:
-        """Fit a model with given landmarks to these rows, as a pilot of the final one.
+        """Fit a model with given landmarks, as a pilot of the final model.
 
-        O(N n (d + n)) time in one pass, and part of a second one where α is chosen.
+        O(N n (d + n)) time in one pass, and part of a second pass if α is chosen.
+        ``dataclasses.replace`` makes problems with fewer rows or other parameters.
 
         Parameters
         ----------
@@ -55,12 +56,13 @@ class Problem:
         stage : str
             Name of the pass in progress reports.
         with_score : bool
-            Whether to score the model on rows left out even if there is no α to choose.
+            Whether to score the model on left-out rows even if there is no α to choose.
 
         Returns
         -------
         ExpansionFit
-            With the fitted function `expansion`, which returns the scores of rows.
+            ``expansion`` is the fitted function: it returns the scores of rows, of shape
+            (rows, outputs). ``n_kernel_evaluations`` counts the kernel values of the fit.
         """
         return fit_expansion(
             self.blocks,
@@ -76,15 +78,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Landmarks:
-    """The chosen points.
+    """The result of a selector.
 
     Attributes
     ----------
     points : ndarray or CSR matrix of shape (n, d)
+        The landmarks.
     indices : ndarray of shape (n,) or None
-        Row numbers, where the landmarks are rows.
+        Row numbers, if the landmarks are rows.
     n_kernel_evaluations : int
-        What choosing them cost.
+        Number of kernel values that the selector computed.
     """
 
     points: Any
@@ -104,9 +107,10 @@ class LandmarkSelector(BaseEstimator):
     Attributes
     ----------
     targets : {"ignored", "optional", "needed", "classes"}
-        Whether the rule looks at targets, cannot do without, or works on classes only.
+        Whether the selector ignores targets, uses them if there are any, needs them, or needs
+        classes.
     kind : {"rows", "centroids", "class centroids"}
-        What its landmarks are like: the width of a kernel is tuned with a cheap rule of the kind.
+        Kind of landmarks. ``gamma="auto"`` compares widths with cheap landmarks of the same kind.
     """
 
     targets: ClassVar[Literal["ignored", "optional", "needed", "classes"]] = "ignored"
@@ -116,13 +120,13 @@ class LandmarkSelector(BaseEstimator):
         """Raise unless the parameters make sense for `n` landmarks. Called before any work."""
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
-        """Choose `n` landmarks, fewer than there are rows that may be chosen."""
+        """Choose `n` landmarks. There are more than `n` rows to choose from."""
         raise NotImplementedError
 
 
 @dataclass(repr=False, eq=False)
 class GivenLandmarks(LandmarkSelector):
-    """Landmarks that the user brings.
+    """Landmarks given by the user.
 
     Parameters
     ----------
@@ -139,7 +143,7 @@ class GivenLandmarks(LandmarkSelector):
 def select_landmarks(
     selector: LandmarkSelector, problem: Problem, n: int, rng: np.random.RandomState
 ) -> Landmarks:
-    """Run a selector; where `n` covers all rows, take them all with a warning instead."""
+    """Run a selector; if `n` exceeds the number of rows, return all rows with a warning."""
     if isinstance(selector, GivenLandmarks):
         return selector.select(problem, n, rng)
     n_candidates = problem.blocks.n_candidates
@@ -148,7 +152,7 @@ def select_landmarks(
     if n > n_candidates:
         warnings.warn(
             f"n_components={n} exceeds the {n_candidates} rows of X that have a weight. All of "
-            "them become landmarks, which is the full kernel machine. Lower n_components.",
+            "them become landmarks, which gives the full kernel machine. Lower n_components.",
             stacklevel=4,
         )
     return rows_as_landmarks(problem.blocks, problem.blocks.sample(n, rng))

@@ -1,4 +1,4 @@
-"""Centroids of each class apart, drawn towards the rows that a first model finds hard."""
+"""Centroids of each class, drawn towards rows that a pilot model finds hard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._ridge.feature_map import Approximation, StandardMap
-from nysplus._ridge.fit import fit_expansion
 from nysplus._rows.blocks import Block
 from nysplus._runtime.threads import in_threads, one_openmp_thread
 from nysplus._typing import Float
@@ -18,26 +17,26 @@ from nysplus._validation import check_count
 from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
 from nysplus.landmarks.clustering import centroids
 
-# Rows that the pilot is sure of still count a little: the mass of a class must be covered too.
+# Least weight of rows that the pilot is sure of: the bulk of a class must be covered too.
 LEAST_HARDNESS = 0.05
-# A squared error of values as large as this many typical ones is as hard as can be.
+# Squared error of values, in units of the mean squared error, from which on the hardness is 1.
 MOST_SQUARES = 9.0
 SHARES = ("hardness", "root", "rows")
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Rows to be clustered, and how hard they are.
+    """Rows to be clustered, and their hardness.
 
     Attributes
     ----------
     rows : Block
     group : ndarray of shape (b,)
-        Number of each row's class, or range of targets.
+        Number of each row's class, or of its range of target values.
     hardness : ndarray of shape (b,), or None
         ``1 − f_{y_i}(x_i)`` of 0/1-coded scores, or errors of values, between .05 and 1.
     n_kernel_evaluations : int
-        What that cost.
+        Number of kernel values that the hardness took.
     """
 
     rows: Block
@@ -46,7 +45,7 @@ class Pool:
     n_kernel_evaluations: int = 0
 
     def masses(self, share: str) -> Float:
-        """Return what each class's part of the landmarks is in proportion to."""
+        """Return the mass of each class: its number of landmarks is in proportion to it."""
         if share == "hardness":
             assert self.hardness is not None
             return np.bincount(self.group, self.rows.counts * self.hardness).astype(np.float64)
@@ -54,7 +53,7 @@ class Pool:
         return np.sqrt(masses) if share == "root" else masses
 
     def weights(self, power: float) -> Float:
-        """Return the weight of each row: how often it counts times a power of its hardness."""
+        """Return the weight of each row: its sample weight times a power of its hardness."""
         if power == 0:
             return self.rows.counts
         assert self.hardness is not None
@@ -64,8 +63,8 @@ class Pool:
 def share_out(n: int, masses: Float, sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Share `n` landmarks out in proportion to the masses.
 
-    Every group gets one at least and its size at most; if there are fewer landmarks than groups,
-    the heaviest groups get one each.
+    Every group gets at least one landmark and at most its size. If there are fewer landmarks than
+    groups, the groups of the largest masses get one each.
     """
     least = (sizes > 0).astype(np.intp)
     if n <= least.sum():
@@ -73,14 +72,14 @@ def share_out(n: int, masses: Float, sizes: npt.NDArray[np.intp]) -> npt.NDArray
         ones[np.argsort(-np.where(sizes > 0, masses, -1.0), kind="stable")[:n]] = 1
         return ones
     n = min(n, int(sizes.sum()))
-    masses = np.maximum(masses / masses.max(), 1e-300)  # only their ratios count
+    masses = np.maximum(masses / masses.max(), 1e-300)  # only their ratios matter
 
     def shares(factor: float) -> Float:
         clipped: Float = np.clip(factor * masses, least, sizes)
         return clipped
 
-    # The sum is linear between the factors at which a group leaves one or reaches its size; then
-    # what rounding leaves, to the largest remainders.
+    # The sum of the shares is a piecewise linear function of the factor, with a knot where a group
+    # exceeds one or reaches its size. After rounding down, the largest remainders get one more.
     factors = np.unique(np.concatenate([[0.0], least / masses, sizes / masses]))
     exact = shares(float(np.interp(n, [shares(f).sum() for f in factors], factors)))
     whole: npt.NDArray[np.intp] = np.floor(exact + 1e-9).astype(np.intp)
@@ -93,7 +92,7 @@ def _medoids(X: Any, points: Float, cluster: npt.NDArray[np.intp]) -> npt.NDArra
     """Return the position of the row nearest to each centroid, among the rows of its cluster."""
     if sp.issparse(X):
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        # by the stored entries alone: a centroid for every row would be a dense matrix
+        # from the stored entries: a centroid for every row would be a dense matrix
         row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         entries = X.data * points[cluster[row], X.indices]
         products = np.bincount(row, entries, minlength=X.shape[0])
@@ -102,44 +101,45 @@ def _medoids(X: Any, points: Float, cluster: npt.NDArray[np.intp]) -> npt.NDArra
         distances = ((X - points[cluster]) ** 2).sum(axis=1)
     order = np.lexsort((distances, cluster))
     first = np.searchsorted(cluster[order], np.arange(len(points)))
-    # a cluster that stayed empty is as good as any row
+    # an empty cluster gets any row
     found: npt.NDArray[np.intp] = order[np.minimum(first, len(order) - 1)]
     return found
 
 
 def _hardness(rows: Block, scores: Float) -> Float:
-    """Return how far scores are from the targets, in about the range from 0 to 1."""
+    """Return the distance of scores from the targets, about 0 to 1."""
     if rows.targets is not None and rows.targets.discrete:
         return (1.0 + rows.labels.negative_margins(scores)) / 2.0
     squares = ((rows.Y - scores) ** 2).sum(axis=1)
-    typical = np.average(squares, weights=rows.weight)
-    hardness: Float = np.sqrt(squares / (MOST_SQUARES * typical if typical > 0 else 1.0))
+    mean = np.average(squares, weights=rows.weight)
+    hardness: Float = np.sqrt(squares / (MOST_SQUARES * mean if mean > 0 else 1.0))
     return hardness
 
 
 @dataclass(repr=False, eq=False)
 class ClassCentroids(LandmarkSelector):
-    """Centroids of k-means inside each class, weighted by how hard a pilot finds the rows.
+    """Centroids of k-means inside each class, weighted by the hardness of the rows.
 
     A row's hardness is ``1 − f_{y_i}(x_i)``, clipped to [.05, 1], with the score of its own class
-    by a small first model. A class gets landmarks in proportion to the sum over its rows, and its
-    centroids are drawn towards the hard ones. Where landmarks must be rows (sparse rows, kernels
-    that are functions) each centroid is replaced by the row nearest to it.
+    by a small pilot model. A class gets landmarks in proportion to the sum of its rows' hardness,
+    and its centroids are drawn towards hard rows. If landmarks must be rows (sparse rows, kernels
+    that are functions), each centroid is replaced by the row nearest to it.
 
-    For values, at most ten ranges between quantiles of the target take the place of the classes,
-    and the error of the pilot, a third of it in units of the typical one, that of the hardness.
+    For values, at most ten ranges between quantiles of the target replace the classes, and the
+    hardness is a third of the pilot's error, in units of the root mean squared error.
 
     Parameters
     ----------
     power : float, default=0.5
-        Power of the hardness that rows are weighted with. 1 draws the centroids closer to the
-        boundary, 0 counts all rows alike.
+        Rows are weighted with this power of their hardness. 1 draws the centroids closer to the
+        boundary, 0 gives all rows the same weight.
     share : {"hardness", "root", "rows"}, default="hardness"
-        What a class's part of the landmarks is in proportion to: the sum of the hardness, the root
-        of its number of rows, or that number. The last two need no pilot if `power` is 0.
+        The number of landmarks of a class is in proportion to the sum of its rows' hardness, the
+        square root of its number of rows, or its number of rows. "root" and "rows" need no pilot
+        if `power` is 0.
     n_initial : int, default=150
         Landmarks of the pilot, drawn uniformly: enough to tell hard rows from easy ones, few
-        enough for a few thousand rows.
+        enough for a fit to a few thousand rows.
     pilot_rows : int, default=3000
         Rows that the pilot is fitted to.
     max_rows : int, default=20000
@@ -174,11 +174,11 @@ class ClassCentroids(LandmarkSelector):
 
     @property
     def needs_pilot(self) -> bool:
-        """Whether the hardness of rows counts."""
+        """Whether the selector uses the hardness of rows."""
         return self.power > 0 or self.share == "hardness"
 
     def pool(self, problem: Problem, n: int, rng: np.random.RandomState) -> Pool:
-        """Draw the rows to be clustered and score them by the pilot."""
+        """Draw the rows to be clustered, and compute their hardness with a pilot model."""
         blocks = problem.blocks
         rows = blocks.gather(blocks.sample(max(n, self.max_rows), rng))
         assert rows.targets is not None
@@ -186,15 +186,12 @@ class ClassCentroids(LandmarkSelector):
         if not self.needs_pilot:
             return Pool(rows, group, None)
         some = rng.permutation(len(rows))[: self.pilot_rows]
-        pilot = fit_expansion(
-            rows.take(some).blocks(blocks.progress.aside()),
-            rows.X[some[: self.n_initial]],
-            problem.kernel,
-            StandardMap(),
-            problem.alphas,
-            rng,
-            "pilot",
+        small = replace(
+            problem,
+            blocks=rows.take(some).blocks(blocks.progress.aside()),
+            approximation=StandardMap(),
         )
+        pilot = small.fit(rows.X[some[: self.n_initial]], rng, "pilot")
         hardness = np.clip(_hardness(rows, pilot.expansion(rows.X)), LEAST_HARDNESS, 1.0)
         scored = len(rows) * pilot.expansion.landmarks.shape[0]
         return Pool(rows, group, hardness, pilot.n_kernel_evaluations + scored)
@@ -202,7 +199,7 @@ class ClassCentroids(LandmarkSelector):
     def cluster(
         self, problem: Problem, pool: Pool, n: int, rng: np.random.RandomState
     ) -> Landmarks:
-        """Choose `n` landmarks from a pool."""
+        """Choose `n` landmarks from a pool: share them out among the classes, and cluster."""
         as_rows = sp.issparse(pool.rows.X) or not problem.kernel.takes_any_point
         weights, sizes = pool.weights(self.power), np.bincount(pool.group)
         shares = share_out(n, pool.masses(self.share), sizes)
@@ -223,5 +220,5 @@ class ClassCentroids(LandmarkSelector):
         return Landmarks(some.X, some.numbers, pool.n_kernel_evaluations)
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
-        """Score, share out and cluster."""
+        """Choose `n` landmarks."""
         return self.cluster(problem, self.pool(problem, n, rng), n, rng)

@@ -1,101 +1,158 @@
-"""Landmarks for values: centroids that are moved to where they lower the squared error.
+"""Landmarks for values: centroids moved down the gradient of the squared error.
 
-For given landmarks the best coefficients are a ridge solution. Where they are the best, the error
-changes with the landmarks alone (the envelope theorem), so that its gradient needs no derivative
-of the solution: variable projection, on another batch of rows in every step.
+For given landmarks the best coefficients are a ridge solution. At the ridge solution the error
+changes with the landmarks alone (the envelope theorem), so its gradient needs no derivative of
+the solution. This is variable projection, on another batch of rows in every step.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from nysplus._adam import Adam
+from nysplus._holdout import best_of, split_positions
 from nysplus._ridge.moments import Moments
 from nysplus._ridge.path import cholesky
 from nysplus._rows.blocks import Block
 from nysplus._typing import Float
 from nysplus.kernels import Kernel
 
-# Rows of a batch: this many, or this many for each landmark.
-BATCH_ROWS, BATCH_RATIO = 2000, 4
-# Steps: so many for one landmark, and the fewest and the most. A step costs as much as a fit to
-# its batch, so with many landmarks all of them together may cost as much as a fit to all rows.
-WORK, FEWEST_STEPS, MOST_STEPS = 5000, 5, 50
-MANY_LANDMARKS = 250
-# Length of the first step, in the units of each feature: longer where there are few.
-RATE, LONG_RATE, LONG_STEPS = 0.3, 0.5, 10
-# Ridge for all rows, of targets of unit variance, and what keeps the factorisation alive.
+# Ridge of a fit to all rows with targets of unit variance, small beside the scatter of any kernel;
+# and the share of the mean diagonal that is added first where a factorisation would fail.
 RIDGE, JITTER = 1e-2, 1e-9
-# Adam: how much of the last steps' direction and size is kept, and the least size of all, as a
-# share of the mean.
-DIRECTION_MEMORY, SIZE_MEMORY, LEAST_SIZE = 0.5, 0.9, 0.1
-# Rows that only judge: a fifth, at most this many.
-JUDGED_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class DescentRules:
+    """Numbers of the gradient descent: batches, steps and validation rows."""
+
+    # Rows of a batch: the larger of a number and a multiple of the landmarks, so that the ridge
+    # solution of a batch is well determined.
+    batch_rows: int = 2000
+    batch_ratio: int = 4
+    # Steps times landmarks. A step costs O(batch · n²), so more landmarks get fewer steps.
+    work: int = 5000
+    min_steps: int = 5
+    max_steps: int = 50
+    # From this number of landmarks on a step costs about as much as a fit to its batch; all steps
+    # together then use every row at most once, so that they cost no more than one fit.
+    many_landmarks: int = 250
+    # Learning rate of the first step, in units of each feature, and the larger one for runs of
+    # fewer than `few_steps` steps, which have to move as far.
+    rate: float = 0.3
+    few_steps_rate: float = 0.5
+    few_steps: int = 10
+    # Parameters of Adam: short memories, because there are at most 50 steps; a large epsilon, as
+    # a share of the typical size of a gradient, keeps landmarks in place that do not matter.
+    beta1: float = 0.5
+    beta2: float = 0.9
+    epsilon: float = 0.1
+    # Validation rows: a fifth, at most 1000, because they are scored in every step.
+    validation_share: int = 5
+    max_validation_rows: int = 1000
+
+    def batch(self, n: int, n_rows: int) -> int:
+        """Return the rows of a batch for `n` landmarks, out of `n_rows` training rows."""
+        return min(n_rows, max(self.batch_rows, self.batch_ratio * n))
+
+    def steps(self, n: int, n_rows: int) -> int:
+        """Return the number of steps for `n` landmarks and `n_rows` training rows."""
+        steps = min(self.work // n, self.max_steps)
+        if n >= self.many_landmarks:
+            steps = min(steps, n_rows // self.batch(n, n_rows))
+        return max(steps, self.min_steps)
+
+
+DEFAULT_RULES = DescentRules()
 
 
 def moved(
-    kernel: Kernel, rows: Block, points: Float, rng: np.random.RandomState
+    kernel: Kernel,
+    rows: Block,
+    points: Float,
+    rng: np.random.RandomState,
+    rules: DescentRules = DEFAULT_RULES,
 ) -> tuple[Float, int]:
-    """Move landmarks down the gradient of the squared error.
-
-    Returns the best landmarks on the way, the start included, by the error of rows that no step
-    has seen, and the kernel evaluations that took. O(batch · n²) for each step.
+    """Move landmarks down the gradient of the squared error. O(batch · n²) for each step.
 
     Parameters
     ----------
     kernel : Kernel
-        One with slopes.
+        A differentiable one.
     rows : Block
         Dense, with values as targets.
     points : ndarray of shape (n, d)
-        Where to start.
+        Landmarks to start from.
     rng : RandomState
+    rules : DescentRules
+
+    Returns
+    -------
+    points : ndarray of shape (n, d)
+        The landmarks of the smallest error on validation rows: the start, or the landmarks after
+        one of the steps. No step uses validation rows.
+    n_kernel_evaluations : int
     """
-    Y = rows.Y
-    total = Moments.of(np.zeros((len(rows), 0)), Y, rows.weight)
-    spread = np.sqrt(total.target_scatter / total.weight)
-    Y = (Y - total.target_mean) / np.where(spread > 0, spread, 1.0)
-    order = rng.permutation(len(rows))
-    n_judged = min(len(rows) // 5, JUDGED_ROWS)
-    judged, others = order[:n_judged], order[n_judged:]
-    X = rows.X.astype(np.float64, copy=False)
-    n = len(points)
-    size = min(len(others), max(BATCH_ROWS, BATCH_RATIO * n))
-    n_steps = min(WORK // n, MOST_STEPS)
-    if n >= MANY_LANDMARKS:
-        n_steps = min(n_steps, len(others) // size)
-    n_steps = max(n_steps, FEWEST_STEPS)
-    # a step of one in each feature: no farther than the kernel reaches
-    reach = 1.0 / np.sqrt(2.0 * float(kernel.get_params()["gamma"]))
-    adam = _Adam(np.minimum(X.std(axis=0), reach), RATE if n_steps >= LONG_STEPS else LONG_RATE)
-    Z = best = points.astype(np.float64)
-    least = np.inf
-    for step in range(n_steps + 1):
-        batch = rng.permutation(others)[:size]
-        weight = rows.weight[batch]
-        fit = _solve(kernel, X[batch], Y[batch], weight, Z, RIDGE * size / len(others))
-        left = Y[judged] - kernel(X[judged], Z) @ fit.A - fit.b
-        error = float(rows.weight[judged] @ (left**2).sum(axis=1))
-        if error < least:
-            least, best = error, Z
-        if step < n_steps:
-            gradient = _gradient(kernel, X[batch], Z, weight[:, None] * fit.left, fit.A)
-            Z = Z - (1.0 - step / n_steps) * adam.step(gradient)
-    evaluations = (n_steps + 1) * n * (2 * size + n_judged + n)
+    n_validation = min(len(rows) // rules.validation_share, rules.max_validation_rows)
+    validation, training = split_positions(len(rows), n_validation, rng)
+    n, n_training = len(points), len(training)
+    path = _path(kernel, rows, points.astype(np.float64), validation, training, rng, rules)
+    best, _ = best_of(path, score=lambda step: -step[1])
+    batch, n_steps = rules.batch(n, n_training), rules.steps(n, n_training)
+    evaluations = (n_steps + 1) * n * (2 * batch + n_validation + n)
     return best.astype(points.dtype), evaluations
 
 
+def _path(
+    kernel: Kernel,
+    rows: Block,
+    Z: Float,
+    validation: npt.NDArray[np.intp],
+    training: npt.NDArray[np.intp],
+    rng: np.random.RandomState,
+    rules: DescentRules,
+) -> Iterator[tuple[Float, float]]:
+    """Yield the landmarks before the first and after each step, with their validation error."""
+    X, Y = rows.X.astype(np.float64, copy=False), _standardised(rows)
+    size, n_steps = (f(len(Z), len(training)) for f in (rules.batch, rules.steps))
+    rate = rules.rate if n_steps >= rules.few_steps else rules.few_steps_rate
+    # the unit of each feature: its standard deviation, but no more than the kernel's length scale
+    length_scale = 1.0 / np.sqrt(2.0 * float(kernel.get_params()["gamma"]))
+    unit = np.minimum(X.std(axis=0), length_scale)
+    adam = Adam(Z, rules.beta1, rules.beta2, rules.epsilon)
+    for step in range(n_steps + 1):
+        batch = rng.permutation(training)[:size]
+        weight = rows.weight[batch]
+        fit = _solve(kernel, X[batch], Y[batch], weight, Z, RIDGE * size / len(training))
+        residuals = Y[validation] - kernel(X[validation], Z) @ fit.A - fit.b
+        yield Z, float(rows.weight[validation] @ (residuals**2).sum(axis=1))
+        if step < n_steps:
+            gradient = _gradient(kernel, X[batch], Z, weight[:, None] * fit.residuals, fit.A)
+            Z = Z - (1.0 - step / n_steps) * adam.step(gradient * unit, rate * unit)
+
+
+def _standardised(rows: Block) -> Float:
+    """Return the targets with a mean of zero, and unit variance unless they are constant."""
+    moments = Moments.of(np.zeros((len(rows), 0)), rows.Y, rows.weight)
+    deviation = np.sqrt(moments.target_scatter / moments.weight)
+    Y: Float = (rows.Y - moments.target_mean) / np.where(deviation > 0, deviation, 1.0)
+    return Y
+
+
 @dataclass(frozen=True)
-class _Fit:
-    """Coefficients, intercept, and what they leave of the targets of the batch."""
+class _BatchFit:
+    """Coefficients, intercept and residuals of the ridge solution of a batch."""
 
     A: Float
     b: Float
-    left: Float
+    residuals: Float
 
 
-def _solve(kernel: Kernel, X: Float, Y: Float, weight: Float, Z: Float, ridge: float) -> _Fit:
+def _solve(kernel: Kernel, X: Float, Y: Float, weight: Float, Z: Float, ridge: float) -> _BatchFit:
     """Return the ridge solution of a batch, in the coefficients of the kernel itself."""
     K = kernel(X, Z)
     moments = Moments.of(K.copy(order="F"), Y, weight)
@@ -105,43 +162,12 @@ def _solve(kernel: Kernel, X: Float, Y: Float, weight: Float, Z: Float, ridge: f
         jitter *= 10.0
     A = found[0](moments.cross)
     b = moments.target_mean - moments.feature_mean @ A
-    return _Fit(A, b, Y - K @ A - b)
+    return _BatchFit(A, b, Y - K @ A - b)
 
 
-def _gradient(kernel: Kernel, X: Float, Z: Float, left: Float, A: Float) -> Float:
+def _gradient(kernel: Kernel, X: Float, Z: Float, residuals: Float, A: Float) -> Float:
     """Return ``∂/∂Z`` of half the squared error: ``Σ_i (R Aᵀ)_ij σ_ij (x_i − z_j)``."""
     H = kernel.slopes(X, Z)
-    H *= left @ A.T
+    H *= residuals @ A.T
     gradient: Float = H.T @ X - H.sum(axis=0)[:, None] * Z
     return gradient
-
-
-@dataclass
-class _Adam:
-    """Steps of about the same size in every coordinate (Kingma & Ba 2015).
-
-    Attributes
-    ----------
-    unit : ndarray of shape (d,)
-        What one is in each feature.
-    rate : float
-        Length of a step, in these units.
-    """
-
-    unit: Float
-    rate: float
-    _count: int = 0
-    _direction: Float = field(default_factory=lambda: np.zeros(1))
-    _square: Float = field(default_factory=lambda: np.zeros(1))
-
-    def step(self, gradient: Float) -> Float:
-        """Return what to take off."""
-        G = gradient * self.unit
-        self._count += 1
-        self._direction = DIRECTION_MEMORY * self._direction + (1 - DIRECTION_MEMORY) * G
-        self._square = SIZE_MEMORY * self._square + (1 - SIZE_MEMORY) * G**2
-        size = np.sqrt(self._square / (1 - SIZE_MEMORY**self._count))
-        size = size + LEAST_SIZE * np.sqrt((size**2).mean()) + 1e-300
-        direction = self._direction / (1 - DIRECTION_MEMORY**self._count)
-        step: Float = self.rate * self.unit * direction / size
-        return step

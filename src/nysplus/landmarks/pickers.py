@@ -1,4 +1,8 @@
-"""Pick rows that differ from each other among rows of high score."""
+"""Pick rows that differ from each other from a pool of scored rows.
+
+Scores alone pick similar rows again and again. The pickers multiply the score of a row by its
+residual under the rows picked before, or by its distance from them.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,9 @@ from nysplus.landmarks.pivoted_cholesky import (
     RESIDUAL_FLOOR,
     TIE,
     Positions,
-    _check_pool,
-    _completed,
-    _first_largest,
+    check_pool,
+    completed,
+    first_largest,
     pivoted_cholesky,
     require_positive_semidefinite,
 )
@@ -30,16 +34,16 @@ from nysplus.landmarks.pivoted_cholesky import (
 def farthest_points(X: Any, n: int, weight: Float, rng: np.random.RandomState) -> Positions:
     """Return rows that are far from each other: farthest-point traversal by weighted distance.
 
-    The first has the largest weight, at random where several have; each next one has the largest
-    weight times squared distance to the nearest row chosen before. O(rows · n · d) time,
-    O(rows · d) memory. Where fewer than `n` rows differ, the last ones are those of the largest
+    The first row has the largest weight; ties are broken at random. Each next row has the largest
+    product of weight and squared distance to the nearest row before it. O(rows · n · d) time,
+    O(rows · d) memory. If fewer than `n` rows are distinct, the last rows are those of the largest
     weight.
     """
     n_rows = X.shape[0]
-    _check_pool(n_rows, n, weight)
+    check_pool(n_rows, n, weight)
     X = X.astype(np.float64)
     if not sp.issparse(X):
-        X -= X.mean(axis=0)  # far from the origin distances would cancel
+        X -= X.mean(axis=0)  # far from the origin, distances would cancel
     norms = row_norms(X, squared=True)
     nearest = np.full(n_rows, np.inf)
     largest = np.flatnonzero(weight >= (1.0 - TIE) * weight.max())
@@ -52,8 +56,8 @@ def farthest_points(X: Any, n: int, weight: Float, rng: np.random.RandomState) -
         distance = scale - 2.0 * np.asarray(product).reshape(n_rows)
         distance[distance <= RESIDUAL_FLOOR * scale] = 0.0  # rounding: the same point
         np.minimum(nearest, distance, out=nearest)
-        j = _first_largest(weight * nearest)
-    return _completed(np.array(chosen, dtype=np.intp), n, weight, None)
+        j = first_largest(weight * nearest)
+    return completed(np.array(chosen, dtype=np.intp), n, weight, None)
 
 
 @dataclass(repr=False, eq=False)
@@ -64,26 +68,26 @@ class Picker(BaseEstimator):
         """Raise unless the parameters make sense. Called before any work."""
 
     def check_kernel(self, kernel: Kernel, rule: str) -> None:
-        """Raise if it cannot work with the kernel; `rule` names who asks."""
+        """Raise if the picker cannot work with the kernel; `rule` is named in the message."""
 
     def pick(
         self, kernel: Kernel, X: Any, score: Float, n: int, rng: np.random.RandomState
     ) -> Positions:
-        """Return `n` distinct positions out of the rows X by their scores."""
+        """Return the positions of `n` distinct rows of X, by their scores."""
         raise NotImplementedError
 
 
 @dataclass(repr=False, eq=False)
 class LargestScores(Picker):
-    """The rows of largest score, whatever they have in common. O(rows log rows).
+    """The rows of largest score, whether or not they are similar. O(rows log rows).
 
-    The one picker that takes negative scores.
+    The only picker that accepts negative scores.
     """
 
     def pick(
         self, kernel: Kernel, X: Any, score: Float, n: int, rng: np.random.RandomState
     ) -> Positions:
-        """Return the `n` positions of largest score, ties by position."""
+        """Return the `n` positions of the largest scores; of equal scores the first."""
         return TopRows.of(n, score, slice(0, len(score))).best()
 
 
@@ -94,9 +98,10 @@ class CholeskyPicker(Picker):
     Parameters
     ----------
     greedy : bool, default=False
-        Whether to take the largest instead of drawing. Drawing is less attracted by outliers.
+        Whether to take the row of the largest product instead of drawing. Drawing picks fewer
+        outliers.
     block : int, default=128
-        Pivots that are proposed at once.
+        Number of pivots that are proposed at once.
     """
 
     greedy: bool = False
@@ -121,7 +126,7 @@ class CholeskyPicker(Picker):
 class FarthestPicker(Picker):
     """Rows far from each other by score times squared distance: see :func:`farthest_points`.
 
-    Works with every kernel, since it uses none.
+    Works with every kernel, since it does not use the kernel.
     """
 
     def pick(
@@ -135,7 +140,7 @@ PICKERS: dict[str, type[Picker]] = {"cholesky": CholeskyPicker, "farthest": Fart
 
 
 def make_picker(picker: Any) -> Picker:
-    """Return the picker that the parameter `picker` names, or is; None takes the largest scores."""
+    """Return the picker of a name, or the picker itself; None takes the largest scores."""
     if picker is None:
         return LargestScores()
     if isinstance(picker, Picker):
@@ -144,5 +149,5 @@ def make_picker(picker: Any) -> Picker:
         return PICKERS[picker]()
     raise ValueError(
         f"picker={picker!r} is not known. Allowed are None (the largest scores), "
-        f"{sorted(PICKERS)}, or a nysplus.landmarks.pivoted_cholesky object."
+        f"{sorted(PICKERS)}, or a Picker object."
     )

@@ -1,9 +1,4 @@
-"""Some rows of a pool that differ from each other: pickers for selectors that score rows.
-
-A picker takes `n` rows out of a pool by a score for each row. Scores alone choose the same kind
-of row again and again; the pickers of this module weigh them by what the rows chosen so far
-leave unexplained: the residual of the kernel, or the distance.
-"""
+"""Partial pivoted Cholesky factorisation of a kernel matrix, with random or greedy pivots."""
 
 from __future__ import annotations
 
@@ -17,16 +12,17 @@ from scipy.linalg.blas import dtrsm
 from nysplus._rows.slicing import row_slices
 from nysplus._runtime.threads import in_threads
 from nysplus._typing import Float
-from nysplus.kernels import RBF, Chi2, FunctionKernel, Kernel, Laplacian, Matern
+from nysplus.kernels import Kernel
 
-# Rows whose kernel with each other is evaluated for the diagonal of it: few enough for the rest
-# to cost little, many enough for calls to cost little.
+# Rows of a block whose kernel matrix is evaluated for its diagonal: few enough for the entries
+# beside the diagonal to cost little, many enough for calls to cost little.
 DIAGONAL_ROWS = 32
-# A row whose residual is this share of its own k(x, x) is explained: what is left is rounding.
+# A residual below this share of k(x, x) is rounding error.
 RESIDUAL_FLOOR = 1e-11
-# No rounding makes a residual as negative as this share of k(x, x).
+# A residual below minus this share of k(x, x) is no rounding error: the kernel is indefinite.
 INDEFINITE = 1e-6
-# Equal rows have equal residuals only up to rounding, and must not be chosen by that.
+# Scores that differ by less than this share are equal: equal rows have equal residuals only up to
+# rounding.
 TIE = 1e-9
 # Pivots proposed at once: enough for BLAS, few enough for most of them to be accepted.
 BLOCK = 128
@@ -37,26 +33,23 @@ Positions = npt.NDArray[np.intp]
 def require_positive_semidefinite(kernel: Kernel, rule: str) -> None:
     """Raise for a kernel that is known not to be positive semidefinite.
 
-    Of a function nobody knows; :func:`pivoted_cholesky` raises as soon as it finds out.
+    For a kernel that is a function, :func:`pivoted_cholesky` raises at the first negative residual.
     """
-    if not kernel.positive_semidefinite and not isinstance(kernel, FunctionKernel):
+    if not kernel.may_be_positive_semidefinite:
         raise _indefinite(kernel, rule)
 
 
 def _indefinite(kernel: Kernel, rule: str) -> ValueError:
     return ValueError(
-        f"{rule} needs a positive semidefinite kernel, {kernel!r} is none. Choose rows without "
+        f"{rule} needs a positive semidefinite kernel, and {kernel!r} is not. Choose rows without "
         "the kernel (selection='uniform' or 'kmeans', picker 'farthest'), or another kernel."
     )
 
 
 def kernel_diagonal(kernel: Kernel, X: Any) -> tuple[Float, int]:
-    """Return ``k(x, x)`` of every row in float64, and how many kernel values that took.
-
-    Kernels of a distance have 1; others are evaluated in small blocks.
-    """
+    """Return ``k(x, x)`` of every row in float64, and the number of kernel values it took."""
     n_rows = X.shape[0]
-    if isinstance(kernel, (RBF, Matern, Laplacian, Chi2)):
+    if kernel.unit_diagonal:
         return np.ones(n_rows), 0
     diagonal, evaluations = np.empty(n_rows), 0
     for start in range(0, n_rows, DIAGONAL_ROWS):
@@ -71,18 +64,19 @@ def draw(weight: Float, n: int, rng: np.random.RandomState) -> Positions:
 
     Positions without weight come last, in order. O(rows log rows).
     """
-    # The order of independent exponential times at these rates is that of the draws.
+    # independent exponential times with the weights as rates come in the order of the draws
     times = np.full(len(weight), np.inf)
     np.divide(rng.standard_exponential(len(weight)), weight, out=times, where=weight > 0)
     return np.argsort(times, kind="stable")[:n]
 
 
-def _first_largest(score: Float) -> int:
-    """Return the first position of the largest score, where scores within rounding are equal."""
+def first_largest(score: Float) -> int:
+    """Return the first position of the largest score; scores that differ by rounding are equal."""
     return int(np.argmax(score >= (1.0 - TIE) * score.max()))
 
 
-def _check_pool(n_rows: int, n: int, weight: Float) -> None:
+def check_pool(n_rows: int, n: int, weight: Float) -> None:
+    """Raise unless `n` rows can be chosen from a pool of `n_rows` rows with these weights."""
     if n > n_rows:
         raise ValueError(
             f"n={n} exceeds the {n_rows} rows of the pool. Lower n or enlarge the pool."
@@ -95,10 +89,10 @@ def _check_pool(n_rows: int, n: int, weight: Float) -> None:
         )
 
 
-def _completed(
+def completed(
     chosen: Positions, n: int, weight: Float, rng: np.random.RandomState | None
 ) -> Positions:
-    """Complete the chosen positions to `n`, by largest weight or, with `rng`, at random by it."""
+    """Add positions up to `n`: of the largest weights or, with `rng`, drawn by weight."""
     rest = np.delete(np.arange(len(weight)), chosen)
     missing = n - len(chosen)
     if rng is None:
@@ -110,16 +104,16 @@ def _completed(
 
 @dataclass
 class _Factor:
-    """F with ``FFᵀ`` equal to ``K(X, X)`` in the pivots' rows, grown by some columns at a time.
+    """F with ``FFᵀ`` equal to ``K(X, X)`` in the pivots' rows, extended by blocks of columns.
 
     Attributes
     ----------
     kernel : Kernel
     X : ndarray or CSR matrix of shape (rows, d)
     F : ndarray of shape (rows, n)
-        Of which the columns of the pivots are filled.
+        One column for each pivot so far; the other columns are not set.
     diagonal, residual : ndarray of shape (rows,)
-        Of ``K`` and of ``K − FFᵀ``; zero where only rounding is left.
+        Diagonals of ``K`` and of ``K − FFᵀ``; rounding errors of the residual are set to zero.
     pivots : ndarray of int
     n_kernel_evaluations : int
     """
@@ -143,7 +137,7 @@ class _Factor:
         return len(self.pivots)
 
     def within(self, rows: Positions) -> Float:
-        """Return ``K − FFᵀ`` among some rows, with the residuals as they are known."""
+        """Return ``K − FFᵀ`` among some rows, with the known residuals on the diagonal."""
         Z = self.X[rows].astype(np.float64)
         F = self.F[rows, : self.rank]
         H: Float = self.kernel(Z, Z) - F @ F.T
@@ -186,24 +180,23 @@ def _random_block(
 ) -> tuple[Positions, Float]:
     """Draw pivots in proportion to weight times residual, one after the other, `block` at once.
 
-    All are proposed by the residuals before the first of them. A proposal is then accepted with
-    the probability by which the ones accepted before it have left its residual, which makes the
-    accepted ones those of draws one by one.
+    All pivots of a block are proposed by the residuals before the block. A proposal is accepted
+    with the probability (residual after the accepted pivots) / (residual before the block), which
+    gives the accepted pivots the distribution of single draws.
     """
     mass = np.cumsum(weight * factor.residual)
     at = np.searchsorted(mass, rng.random_sample(block) * mass[-1], side="right")
-    # rounding may lead past the last row that has any mass
+    # rounding may lead past the last row with a positive mass
     rows = np.minimum(at, np.searchsorted(mass, mass[-1]))
     H = factor.within(rows)
-    before = factor.residual[rows]
-    bar = rng.random_sample(block) * before
+    threshold = rng.random_sample(block) * factor.residual[rows]
     floor = RESIDUAL_FLOOR * factor.diagonal[rows]
     accepted: list[int] = []
     L = np.zeros((block, min(block, most)))
     for j in range(block):
         if len(accepted) == L.shape[1]:
             break
-        if H[j, j] > max(bar[j], floor[j]) and rows[j] not in rows[accepted]:
+        if H[j, j] > max(threshold[j], floor[j]) and rows[j] not in rows[accepted]:
             _eliminate(H, j, L[:, len(accepted)])
             accepted.append(j)
     return rows[accepted], L[accepted, : len(accepted)]
@@ -212,50 +205,51 @@ def _random_block(
 def _greedy_block(factor: _Factor, weight: Float, block: int, most: int) -> tuple[Positions, Float]:
     """Take pivots of largest weight times residual, one after the other.
 
-    Residuals only shrink, so of the rows with the largest ones so far a row is the largest of
-    all for as long as it exceeds what the others had before.
+    Residuals only shrink. The best of the rows that had the largest scores before the block is
+    therefore the best of all rows, as long as its score exceeds those of the other rows before.
     """
     score = weight * factor.residual
     rows = np.flatnonzero(score >= (1.0 - TIE) * score.max())
-    if len(rows) > block:  # ties go to the first, so no later one comes before these
+    if len(rows) > block:  # of equal scores the first is chosen, so later rows cannot matter
         rows = rows[:block]
-        bar = (1.0 - TIE) * score.max()
+        threshold = (1.0 - TIE) * score.max()
     else:
         top = np.argpartition(-score, min(block, len(score)) - 1)[:block]
         rows = np.sort(top[score[top] > 0])
         others = score.copy()
         others[rows] = 0.0
-        bar = (1.0 + TIE) * others.max()
+        threshold = (1.0 + TIE) * others.max()
     H = factor.within(rows)
     floor = RESIDUAL_FLOOR * factor.diagonal[rows]
     accepted: list[int] = []
     L = np.zeros((len(rows), min(len(rows), most)))
-    j = _first_largest(score[rows])
+    j = first_largest(score[rows])
     while True:
         _eliminate(H, j, L[:, len(accepted)])
         accepted.append(j)
         current = np.where(H.diagonal() > floor, weight[rows] * H.diagonal(), 0.0)
         current[accepted] = 0.0
-        j = _first_largest(current)
-        if len(accepted) == L.shape[1] or current[j] <= bar:
+        j = first_largest(current)
+        if len(accepted) == L.shape[1] or current[j] <= threshold:
             return rows[accepted], L[accepted, : len(accepted)]
 
 
 def _eliminate(H: Float, j: int, column: Float) -> None:
-    """Write the Cholesky column of pivot j to `column` and take its square off H."""
+    """Write the Cholesky column of pivot j to `column`, and subtract its outer product from H."""
     np.divide(H[:, j], np.sqrt(H[j, j]), out=column)
     H -= np.outer(column, column)
 
 
 @dataclass(frozen=True)
 class Pivots:
-    """Positions that a partial Cholesky factorisation chose, in order.
+    """The pivots of a partial Cholesky factorisation.
 
     Attributes
     ----------
     positions : ndarray of shape (n,)
+        Positions of the chosen rows, in the order of choice.
     rank : int
-        So many of them are pivots; the rest adds nothing to the span of these.
+        Number of pivots; the rows after the first `rank` ones are in their span.
     n_kernel_evaluations : int
     """
 
@@ -273,10 +267,10 @@ def find_pivots(
     greedy: bool = False,
     block: int = BLOCK,
 ) -> Pivots:
-    """Do what :func:`pivoted_cholesky` does, and say what it took."""
+    """Return the pivots of :func:`pivoted_cholesky` with their rank and cost."""
     require_positive_semidefinite(kernel, "A Cholesky factorisation")
     n_rows = X.shape[0]
-    _check_pool(n_rows, n, weight)
+    check_pool(n_rows, n, weight)
     factor = _Factor(kernel, X, np.empty((n_rows, n)), *kernel_diagonal(kernel, X))
     while factor.rank < n and (weight * factor.residual).any():
         most = n - factor.rank
@@ -285,7 +279,7 @@ def find_pivots(
         else:
             pivots, L = _random_block(factor, weight, block, rng, most)
         factor.extend(pivots, L)
-    positions = _completed(factor.pivots, n, weight, None if greedy else rng)
+    positions = completed(factor.pivots, n, weight, None if greedy else rng)
     return Pivots(positions, factor.rank, factor.n_kernel_evaluations)
 
 
@@ -300,32 +294,32 @@ def pivoted_cholesky(
 ) -> Positions:
     """Return the pivots of a partial Cholesky factorisation of ``K(X, X)``.
 
-    A pivot is drawn in proportion to, or has the largest of, weight times the diagonal of the
-    residual ``K − FFᵀ`` that the pivots before it leave. O(rows · n · (d + n)) time, of which
-    nearly all is matrix products, O(rows · n) memory.
+    A pivot is drawn in proportion to weight times the diagonal of the residual ``K − FFᵀ`` that
+    the pivots before it leave, or has the largest such product. O(rows · n · (d + n)) time, nearly
+    all of it in matrix products, O(rows · n) memory.
 
     Parameters
     ----------
     kernel : Kernel
-        Positive semidefinite. A function is tried, and an error raised if it turns out not to be.
+        Positive semidefinite. For a function, an error is raised if it turns out to be indefinite.
     X : ndarray or CSR matrix of shape (rows, d)
     n : int
-        At most the rows.
+        At most the number of rows.
     weight : ndarray of shape (rows,)
-        Not negative. Rows without weight are chosen only when all others are.
+        Not negative. Rows of weight zero are chosen only after all other rows.
     rng : RandomState
-        Not used when `greedy`.
+        Ignored if `greedy`.
     greedy : bool
-        Whether to take the largest, first position first, instead of drawing.
+        Whether to take the row of the largest product, of equal ones the first, instead of drawing.
     block : int
-        Pivots that are proposed at once. The distribution of random pivots and the greedy pivots
-        do not depend on it.
+        Number of pivots that are proposed at once. The distribution of random pivots and the
+        greedy pivots do not depend on it.
 
     Returns
     -------
     positions : ndarray of shape (n,)
-        Distinct. Where the kernel has a smaller rank than `n`, the last ones are rows of the
-        largest weight, or drawn by weight.
+        Distinct. If the kernel matrix has a smaller rank than `n`, the last rows are those of the
+        largest weight, or are drawn by weight.
 
     Notes
     -----

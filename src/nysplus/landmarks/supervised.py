@@ -1,8 +1,8 @@
 """Landmarks chosen with the targets: Algorithm 1 of the paper, its appendices and future work.
 
-All fit a cheap first model (the pilot) and then prefer points of large negative margin,
-``−f_{y_i}(x_i)``, those on the wrong side of the pilot's boundary or close to it, or of large
-squared error.
+Every selector fits a cheap pilot model first. It then prefers points of large negative margin
+``−f_{y_i}(x_i)``, which are on the wrong side of the pilot's boundary or close to it, or points of
+large squared error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sklearn.neighbors import NearestNeighbors
 
 from nysplus._ridge.feature_map import Approximation, make_approximation
-from nysplus._ridge.fit import ExpansionFit, fit_expansion
+from nysplus._ridge.fit import ExpansionFit
 from nysplus._rows.accumulators import TopRows
 from nysplus._rows.blocks import Block
 from nysplus._typing import Float
@@ -27,15 +27,17 @@ from nysplus.landmarks.clustering import centroids
 from nysplus.landmarks.pickers import make_picker
 from nysplus.landmarks.unsupervised import KMeans
 
-# Rows that a quantile of the scores is taken from.
+# Rows that a quantile of the scores is estimated from.
 BOUND_ROWS = 10_000
-# Rows that neighbours are looked for among, and how many of them are asked.
+# Rows among which neighbours are searched, and the number of neighbours.
 AGREEMENT_ROWS = 20_000
 NEIGHBOURS = 10
-# What the row of least score in a pool weighs, relative to their range.
+# Weight of the row of the smallest score in a pool, relative to the range of the scores.
 LEAST_SCORE = 0.05
-# Below every score that is not an outlier's.
+# Added to the scores of outliers: they are then below all other scores.
 BEYOND = -1e6
+# Factor of the weights of outliers in a pool: they are picked only if nothing else is left.
+OUTLIER_WEIGHT = 1e-9
 
 
 @dataclass(repr=False, eq=False)
@@ -47,7 +49,7 @@ class _TwoStage(LandmarkSelector):
     n_initial : int, optional
         Landmarks of the pilot, the paper's n_0; by default as many as the final model has.
     approximation : str or map object, optional
-        The pilot's own map, with its own rank k_0; by default the one of the final model.
+        The pilot's feature map, with its rank k_0; by default the map of the final model.
     """
 
     n_initial: int | None = None
@@ -69,14 +71,12 @@ class _TwoStage(LandmarkSelector):
     ) -> ExpansionFit:
         """Fit the pilot on all rows: steps 1 and 2 of Algorithm 1."""
         pilot_map = self._pilot_map(problem.approximation)
-        return fit_expansion(
-            problem.blocks, landmarks, problem.kernel, pilot_map, problem.alphas, rng, "pilot"
-        )
+        return replace(problem, approximation=pilot_map).fit(landmarks, rng, "pilot")
 
 
 @dataclass(repr=False, eq=False)
 class _RowScoring(_TwoStage):
-    """A two-stage selector that scores every row; its stages can be run apart.
+    """A two-stage selector that scores every row; its two stages can be run separately.
 
     One pilot serves any number of :meth:`choose` calls.
     """
@@ -93,7 +93,7 @@ class _RowScoring(_TwoStage):
 
     @property
     def _rounds(self) -> int:
-        """How often landmarks are chosen, each time with the ones before as the pilot's."""
+        """Number of rounds; each round's pilot uses the landmarks of the round before."""
         return 1
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
@@ -117,42 +117,41 @@ Score = Callable[[Block], Float]
 
 
 def _margins(pilot: ExpansionFit) -> Score:
-    """Return ``block ↦`` negative margins by the pilot."""
+    """Return the function ``block ↦`` negative margins by the pilot."""
     expansion = pilot.expansion
     return lambda block: block.labels.negative_margins(expansion(block.X))
 
 
 def _squares(pilot: ExpansionFit) -> Score:
-    """Return ``block ↦`` squared errors by the pilot, added over the outputs."""
+    """Return the function ``block ↦`` squared errors by the pilot, summed over the outputs."""
     expansion = pilot.expansion
     return lambda block: ((block.Y - expansion(block.X)) ** 2).sum(axis=1)
 
 
 def _largest(problem: Problem, score: Score, n: int) -> npt.NDArray[np.intp]:
     """Return the `n` rows of largest score, in one pass (steps 3 and 4)."""
-    # the expansion cuts its blocks by itself
+    # the expansion cuts blocks further, so only the scores count here
     row_bytes = 8 * problem.blocks.n_outputs
     return problem.blocks.largest(score, n, row_bytes, "pilot: scores")
 
 
 @dataclass(repr=False, eq=False)
 class _Picking(_RowScoring):
-    """Rows by score, with bounds on the score and a picker for rows that differ.
+    """Rows of large score that are no outliers, with a picker of rows that differ.
 
     Parameters
     ----------
     max_quantile : float, optional
-        Rows whose score is above this quantile count as outliers.
+        Rows whose score is above this quantile are outliers.
     min_agreement : float, optional
-        Rows with whose target fewer than this share of their 10 nearest neighbours agree count as
-        outliers.
+        A row is an outlier if less than this share of its 10 nearest neighbours has its target.
     picker : {"cholesky", "farthest"} or Picker, optional
-        How landmarks are picked from a pool of rows of large score so that they differ from each
-        other; by default those of largest score are taken.
+        Picks landmarks that differ from each other from a pool of rows of large score; by default
+        the rows of the largest scores are taken.
     oversampling : int, default=4
-        Size of that pool, in landmarks.
+        Size of the pool, in multiples of the number of landmarks.
     n_rounds : int, default=1
-        How often landmarks are chosen, each time with the ones before as the pilot's.
+        Number of rounds; each round's pilot uses the landmarks of the round before.
     """
 
     max_quantile: float | None = None
@@ -184,7 +183,7 @@ class _Picking(_RowScoring):
         return self._fit_pilot(problem, problem.blocks.gather(first).X, rng)
 
     def _score(self, pilot: ExpansionFit) -> Score:
-        """Return what rows are chosen by: the larger, the sooner."""
+        """Return the function ``block ↦`` scores; rows of large score are chosen."""
         raise NotImplementedError
 
     def _bound(self, problem: Problem, score: Score, rng: np.random.RandomState) -> float:
@@ -197,14 +196,14 @@ class _Picking(_RowScoring):
     def choose(
         self, problem: Problem, pilot: ExpansionFit, n: int, rng: np.random.RandomState
     ) -> Landmarks:
-        """Take rows of large score that are no outliers."""
+        """Choose rows of large score that are no outliers."""
         score = self._score(pilot)
         bound = self._bound(problem, score, rng)
 
         def bounded(block: Block) -> Float:
-            got = score(block)
-            # Outliers come last, the mildest first: there may be too few other rows.
-            return np.where(got > bound, BEYOND - got, got)
+            scores = score(block)
+            # outliers come last, the mildest first: there may be too few other rows
+            return np.where(scores > bound, BEYOND - scores, scores)
 
         plain = self.picker is None and self.min_agreement is None
         n_pool = n if plain else min(self.oversampling * n, problem.blocks.n_candidates)
@@ -212,23 +211,22 @@ class _Picking(_RowScoring):
         if plain:
             return rows_as_landmarks(problem.blocks, rows)
         pool = problem.blocks.gather(rows)
-        got = score(pool)
-        # Pickers weigh by score, so outliers keep next to none, and nobody a negative one.
-        weight = got - got.min()
+        scores = score(pool)
+        # pickers need positive weights
+        weight = scores - scores.min()
         weight += LEAST_SCORE * max(float(weight.max()), 1e-300)
         if self.min_agreement is not None:
-            weight = np.where(
-                _agreement(problem, pool, rng) < self.min_agreement, weight * 1e-9, weight
-            )
-        weight = np.where(got > bound, weight * 1e-9, weight)
+            disagrees = _agreement(problem, pool, rng) < self.min_agreement
+            weight = np.where(disagrees, weight * OUTLIER_WEIGHT, weight)
+        weight = np.where(scores > bound, weight * OUTLIER_WEIGHT, weight)
         kept = make_picker(self.picker).pick(problem.kernel, pool.X, weight, n, rng)
         return Landmarks(pool.X[kept], rows[kept])
 
 
 def _agreement(problem: Problem, pool: Block, rng: np.random.RandomState) -> Float:
-    """Return the share of the nearest rows, of a uniform sample, that are of each row's class.
+    """Return the share of each row's nearest neighbours, in a uniform sample, of its own class.
 
-    For values: that lie within one standard deviation of the row's own.
+    For values: the share of neighbours whose target is within one standard deviation of its own.
     """
     blocks = problem.blocks
     others = blocks.gather(blocks.sample(AGREEMENT_ROWS, rng))
@@ -237,9 +235,9 @@ def _agreement(problem: Problem, pool: Block, rng: np.random.RandomState) -> Flo
     if blocks.discrete:
         same = (others.Y[found] == pool.Y[:, None]).all(axis=2)
     else:
-        spread = np.sqrt(blocks.target_spread().variance)
-        same = (np.abs(others.Y[found] - pool.Y[:, None]) <= spread).all(axis=2)
-    own = others.numbers[found] == pool.numbers[:, None]  # a row agrees with itself
+        deviation = np.sqrt(blocks.target_spread().variance)
+        same = (np.abs(others.Y[found] - pool.Y[:, None]) <= deviation).all(axis=2)
+    own = others.numbers[found] == pool.numbers[:, None]  # a row is no neighbour of itself
     counted = np.maximum((~own).sum(axis=1), 1)
     shares: Float = (same & ~own).sum(axis=1) / counted
     return shares
@@ -252,32 +250,31 @@ class NegativeMargin(_Picking):
     Parameters
     ----------
     n_initial : int, optional
-        Landmarks of the pilot, the paper's n_0; by default as many as the final model has.
-        All rows when it exceeds them.
+        Landmarks of the pilot, the paper's n_0; by default as many as the final model has. At
+        most all rows.
     approximation : str or map object, optional
-        The pilot's own map, with its own rank k_0; by default the one of the final model.
+        The pilot's feature map, with its rank k_0; by default the map of the final model.
     max_quantile : float, optional
-        Rows whose negative margin is above this quantile count as outliers.
+        Rows whose negative margin is above this quantile are outliers.
     min_agreement : float, optional
-        Rows with whose class fewer than this share of their 10 nearest neighbours agree count as
-        outliers.
+        A row is an outlier if less than this share of its 10 nearest neighbours has its class.
     picker : {"cholesky", "farthest"} or Picker, optional
-        How landmarks are picked from a pool of rows of large negative margin so that they differ
-        from each other; by default those of largest negative margin are taken.
+        Picks landmarks that differ from each other from a pool of rows of large negative margin;
+        by default the rows of the largest negative margins are taken.
     oversampling : int, default=4
-        Size of that pool, in landmarks.
+        Size of the pool, in multiples of the number of landmarks.
     n_rounds : int, default=1
-        How often landmarks are chosen, each time with the ones before as the pilot's.
+        Number of rounds; each round's pilot uses the landmarks of the round before.
     max_negative_margin : float, optional
-        Rows whose negative margin is above this count as outliers: 1 leaves out rows that the
-        pilot is as sure about as it should be, of the wrong class.
+        Rows whose negative margin is above this number are outliers. 1 excludes rows whose wrong
+        class has at least the score that the right one should have.
 
     Notes
     -----
-    Algorithm 1, steps 1 to 4, by default; the other parameters are what the paper names as future
-    work. Costs one fit with `n_initial` landmarks and one pass that scores all rows, for each
-    round. Where classes overlap heavily or the kernel is narrow the plain rule picks isolated rows
-    and can fall far below uniform landmarks.
+    By default Algorithm 1, steps 1 to 4; the parameters from `max_quantile` on are what the paper
+    names as future work. Each round costs one fit with `n_initial` landmarks and one pass that
+    scores all rows. If classes overlap heavily or the kernel is narrow, the plain rule picks
+    isolated rows and can be far less accurate than uniform landmarks.
     """
 
     max_negative_margin: float | None = None
@@ -306,23 +303,23 @@ class Residual(_Picking):
     n_initial : int, optional
         Landmarks of the pilot; by default as many as the final model has.
     approximation : str or map object, optional
-        The pilot's own map; by default the one of the final model.
+        The pilot's feature map; by default the map of the final model.
     max_quantile : float, optional
-        Rows whose squared error is above this quantile count as outliers.
+        Rows whose squared error is above this quantile are outliers.
     min_agreement : float, optional
-        Rows count as outliers if fewer than this share of their 10 nearest neighbours have a
-        target within one standard deviation of theirs (the same class, for classes).
+        A row is an outlier if less than this share of its 10 nearest neighbours has a target
+        within one standard deviation of its own (or its class, for classes).
     picker : {"cholesky", "farthest"} or Picker, default="cholesky"
-        How landmarks are picked from a pool of rows of large error so that they differ from each
-        other; None takes those of largest error, which may all lie in one place.
+        Picks landmarks that differ from each other from a pool of rows of large error; None takes
+        the rows of the largest errors, which may all lie in one place.
     oversampling : int, default=4
-        Size of that pool, in landmarks.
+        Size of the pool, in multiples of the number of landmarks.
     n_rounds : int, default=1
-        How often landmarks are chosen, each time with the ones before as the pilot's.
+        Number of rounds; each round's pilot uses the landmarks of the round before.
 
     Notes
     -----
-    One fit with `n_initial` landmarks and one pass that scores all rows, for each round.
+    Each round costs one fit with `n_initial` landmarks and one pass that scores all rows.
     """
 
     picker: Any = "cholesky"
@@ -341,7 +338,7 @@ class SupervisedKMeans(_RowScoring):
     n_initial : int, optional
         Centroids of the pilot, the paper's n_0; by default as many as the final model has.
     approximation : str or map object, optional
-        The pilot's own map; by default the one of the final model.
+        The pilot's feature map; by default the map of the final model.
     n_candidates : int, optional
         Rows of largest negative margin that are clustered. By default two thirds of the rows,
         at most 20000, which is close to the paper's 5000 of 7352 and 10000 of 15000.
@@ -373,7 +370,7 @@ class SupervisedKMeans(_RowScoring):
     def choose(
         self, problem: Problem, pilot: ExpansionFit, n: int, rng: np.random.RandomState
     ) -> Landmarks:
-        """Cluster the rows that the pilot finds hardest."""
+        """Cluster the rows of the largest negative margins."""
         n_rows = problem.blocks.n_candidates
         n_candidates = self.n_candidates or max(n, min(20_000, 2 * n_rows // 3))
         hardest = _largest(problem, _margins(pilot), min(n_candidates, n_rows))
@@ -383,17 +380,17 @@ class SupervisedKMeans(_RowScoring):
 
 @dataclass(repr=False, eq=False)
 class SupportCentroids(_TwoStage):
-    """Of three times as many centroids, those of largest negative margin (appendix C).
+    """The centroids of largest negative margin, of three times as many (appendix C).
 
-    Each centroid carries the majority label of its cluster; the pilot's landmarks are centroids
-    drawn at random. Works where rows repeat each other and Algorithm 1 would pick them twice.
+    Each centroid has the majority label of its cluster; the pilot's landmarks are centroids drawn
+    at random. Suits rows that repeat, which Algorithm 1 would pick several times.
 
     Parameters
     ----------
     n_initial : int, optional
         Centroids of the pilot, the paper's n_0; by default as many as the final model has.
     approximation : str or map object, optional
-        The pilot's own map; by default the one of the final model.
+        The pilot's feature map; by default the map of the final model.
     oversampling : int, default=3
         Centroids per landmark.
     max_rows : int, default=20000
@@ -425,9 +422,9 @@ class SupportCentroids(_TwoStage):
         pool = problem.blocks.gather(drawn)
         n_clusters = min(self.oversampling * n, len(pool))
         points, cluster = centroids(pool, n_clusters, self.max_iter, rng)
-        # Clusters that stayed empty have no label, so they cannot have a margin either.
-        alive, cluster = np.unique(cluster, return_inverse=True)
-        points = points[alive]
+        # an empty cluster has no label, and so no margin
+        occupied, cluster = np.unique(cluster, return_inverse=True)
+        points = points[occupied]
         labels = pool.labels.vote(cluster, pool.counts)
 
         first = rng.permutation(len(points))[: self.n_initial or n]

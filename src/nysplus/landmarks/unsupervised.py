@@ -28,9 +28,10 @@ from nysplus.landmarks.pivoted_cholesky import (
     require_positive_semidefinite,
 )
 
-# Leverage scores are estimated from at least this many rows; fewer would save no time.
+# Least number of rows that leverage scores are estimated from; fewer would save no time.
 LEVERAGE_ROWS = 256
-# Below this share of the kernel's mean diagonal a ridge drowns in the rounding of the scores.
+# Smallest ridge, as a share of the kernel's mean diagonal: with a smaller one the scores would be
+# rounding errors.
 LEAST_RIDGE = 1e-8
 
 
@@ -65,29 +66,28 @@ class KMeans(LandmarkSelector):
         check_count("max_iter", self.max_iter)
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
-        """Cluster. O(max_rows · n · d · max_iter), no pass over the other rows."""
+        """Cluster a sample of the rows. O(max_rows · n · d · max_iter), no pass over the rows."""
         pool = problem.blocks.gather(problem.blocks.sample(max(n, self.max_rows), rng))
         return Landmarks(centroids(pool, n, self.max_iter, rng)[0])
 
 
 @dataclass(repr=False, eq=False)
 class RPCholesky(LandmarkSelector):
-    """Rows drawn by what the rows before them leave unexplained: randomly pivoted Cholesky.
+    """Rows drawn by randomly pivoted Cholesky: in proportion to their residual.
 
-    Each landmark is drawn in proportion to the squared distance of its features, those of the
-    kernel itself, from the span of the landmarks before it. Dense regions get no more landmarks
-    than they need and small clusters are not missed; the trace of ``K − K̂`` is near the least
-    that `n` rows reach.
+    The residual of a row is the squared distance, in the kernel's feature space, from the span of
+    the landmarks drawn before. Dense regions get no more landmarks than they need and small
+    clusters are not missed; the trace of ``K − K̂`` is close to the smallest for `n` rows.
 
     Parameters
     ----------
     max_rows : int, default=20000
-        Rows that are drawn from, themselves drawn uniformly. As many as landmarks, at least.
+        Rows that landmarks are drawn from, a uniform sample of all rows; at least `n`.
     block : int, default=128
-        Landmarks that are proposed at once; a matter of speed alone.
+        Number of landmarks that are proposed at once. It affects the speed only.
     weight : callable, optional
-        ``weight(X)`` returns a factor for each of some rows, finite and not negative, by which
-        its chance is multiplied. Sample weights always multiply it.
+        ``weight(X)`` returns a factor for each row of X, finite and not negative. The probability
+        of a row is multiplied by its factor and by its sample weight.
 
     Notes
     -----
@@ -111,7 +111,7 @@ class RPCholesky(LandmarkSelector):
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
         """Draw `n` rows. O(max_rows · n · (d + n)) time, O(max_rows · n) memory, no pass over
-        the other rows.
+        all rows.
         """
         require_positive_semidefinite(problem.kernel, type(self).__name__)
         rows = problem.blocks.sample(max(n, self.max_rows), rng)
@@ -135,27 +135,28 @@ class RPCholesky(LandmarkSelector):
 
 @dataclass(repr=False, eq=False)
 class LeverageScores(LandmarkSelector):
-    """Rows drawn by their ridge leverage scores: by how much of a fit depends on each row.
+    """Rows drawn by their ridge leverage scores: by their influence on a ridge fit.
 
-    The score of row i is the i-th diagonal entry of ``K (K + λI)⁻¹``; their sum is the effective
-    dimension of the rows at the ridge λ. Landmarks are drawn one after the other in proportion
-    to the scores, without replacement.
+    The score of row i is the i-th diagonal entry of ``K (K + λI)⁻¹``; the sum of the scores is the
+    effective dimension of the rows at the ridge λ. Landmarks are drawn one after the other in
+    proportion to the scores, without replacement.
 
     Parameters
     ----------
     max_rows : int, default=20000
-        Rows that are drawn from, themselves drawn uniformly. As many as landmarks, at least.
+        Rows that landmarks are drawn from, a uniform sample of all rows; at least `n`.
     alpha : float, optional
-        The ridge λ. By default the one at which the rows have the effective dimension
-        ``n / log n``, or ``n / 2`` below eight landmarks: sampling by leverage takes a logarithm
-        of landmarks for each dimension. Where it is below 1e-8 of the mean of the kernel's
-        diagonal, scores would be rounding errors and that is taken instead.
+        The ridge λ. By default the ridge with the effective dimension ``n / log n``, or ``n / 2``
+        below eight landmarks: sampling by leverage needs a logarithmic number of landmarks for
+        each dimension. At least 1e-8 of the mean of the kernel's diagonal, below which scores
+        would be rounding errors.
 
     Notes
     -----
     Scores are estimated by the recursion of Musco & Musco, *Recursive sampling for the Nyström
-    method*, 2017: those of a random half of the rows give the sample that estimates those of all.
-    A sample has `n` rows, 256 at least. Needs a positive semidefinite kernel.
+    method*, 2017: the scores of a random half of the rows give the sample from which the scores of
+    all rows are estimated. A sample has `n` rows, at least 256. Needs a positive semidefinite
+    kernel.
     """
 
     max_rows: int = 20_000
@@ -173,7 +174,7 @@ class LeverageScores(LandmarkSelector):
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
         """Draw `n` rows. O(max_rows · m · (d + m)) time with m the larger of n and 256, O(m²)
-        memory beside the rows, no pass over the other rows.
+        memory beside the rows, no pass over all rows.
         """
         require_positive_semidefinite(problem.kernel, type(self).__name__)
         rows = problem.blocks.sample(max(n, self.max_rows), rng)
@@ -193,17 +194,17 @@ def leverage_scores(
     alpha: float | None,
     rng: np.random.RandomState,
 ) -> tuple[Float, int]:
-    """Estimate the ridge leverage scores of rows, each of which stands for `counts` equal ones.
+    """Estimate the ridge leverage scores of rows with sample weights `counts`.
 
-    Parameters are those of :class:`LeverageScores`. Returns the scores, of shape (rows,), and
-    how many kernel values they took. Exact where the rows are no more than the sample.
+    The other parameters are those of :class:`LeverageScores`. Returns the scores, of shape
+    (rows,), and the number of kernel values they took. Exact if the sample holds all rows.
     """
     n_rows, size = X.shape[0], max(n, LEVERAGE_ROWS)
     diagonal, evaluations = kernel_diagonal(kernel, X)
     least = LEAST_RIDGE * float(np.average(diagonal, weights=counts))
     if least <= 0:
         return counts, evaluations  # the kernel is zero everywhere
-    # Level after level twice as many of the rows, the first as many as a sample holds.
+    # each level has twice the rows of the level before; the first has no more than a sample
     order = rng.permutation(n_rows)
     levels = [n_rows]
     while levels[-1] > size:
@@ -211,17 +212,17 @@ def leverage_scores(
     sample, chance = order[: levels[-1]], np.ones(levels[-1])
     for n_level in reversed(levels):
         level, Z = order[:n_level], X[sample].astype(np.float64)
-        # With C the kernel between rows and sample, B that within the sample and D = counts /
-        # chance: diag(K − C (B + λD⁻¹)⁻¹ Cᵀ) / λ, and (B + λD⁻¹)⁻¹ = TTᵀ.
+        # diag(K − C (B + λD⁻¹)⁻¹ Cᵀ) / λ with C the kernel between rows and sample, B the kernel
+        # within the sample, D = counts / chance, and (B + λD⁻¹)⁻¹ = TTᵀ
         root = np.sqrt(counts[sample] / chance)
         values, vectors = eigh(root[:, None] * kernel(Z, Z) * root, check_finite=False)
         values = np.maximum(values, 0.0)
         ridge = max(_suiting_ridge(values, n, least) if alpha is None else alpha, least)
         T = root[:, None] * vectors / np.sqrt(values + ridge)
-        left = diagonal[level] - _squares(kernel, X, level, Z, T)
-        scores = np.clip(counts[level] * left / ridge, 0.0, 1.0)
+        residual = diagonal[level] - _squares(kernel, X, level, Z, T)
+        scores = np.clip(counts[level] * residual / ridge, 0.0, 1.0)
         evaluations += (n_level + len(sample)) * len(sample)
-        if n_level < n_rows and scores.any():  # without scores the kernel is zero on the level
+        if n_level < n_rows and scores.any():  # all scores are zero if the kernel is
             chances = _inclusion(scores, size)
             drawn = rng.random_sample(n_level) < chances
             sample, chance = level[drawn], chances[drawn]
@@ -252,21 +253,21 @@ def _suiting_ridge(values: Float, n: int, least: float) -> float:
 
     low = float(np.log(least))
     if excess(low) <= 0:
-        return least  # the kernel has no more dimensions than that
+        return least  # the rank of the kernel matrix is below the target
     # at Σσ / target the effective dimension is below the target
     high = float(np.log(values.sum() / target))
     return float(np.exp(brentq(excess, low, high)))
 
 
 def _inclusion(scores: Float, size: int) -> Float:
-    """Return chances in proportion to the scores, at most 1 each, that sum to `size`.
+    """Return probabilities in proportion to the scores, at most 1 each, that sum to `size`.
 
-    Less where fewer rows have a score.
+    The sum is smaller if fewer than `size` rows have a positive score.
     """
     certain = np.zeros(len(scores), dtype=bool)
     while True:
-        left, rest = size - np.count_nonzero(certain), scores[~certain].sum()
-        chances = np.where(certain, 1.0, scores * (left / rest) if rest > 0 else 0.0)
+        remaining, rest = size - np.count_nonzero(certain), scores[~certain].sum()
+        chances = np.where(certain, 1.0, scores * (remaining / rest) if rest > 0 else 0.0)
         if not (chances > 1.0).any():
             return chances
         certain |= chances > 1.0

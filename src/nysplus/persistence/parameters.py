@@ -1,7 +1,7 @@
 """Parameters as JSON and back: numbers, text, arrays, and objects of this library by name.
 
-What JSON has no word for becomes an object with one key. Nothing is looked up by name but the
-classes of a fixed list, whose constructors only assign, so reading executes nothing.
+Values that JSON cannot express become an object with one key. The only names that are looked up are
+the classes of a fixed list, whose constructors only assign, so reading executes no code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nysplus.landmarks import SELECTORS, GivenLandmarks
 from nysplus.landmarks.pickers import PICKERS, LargestScores
 
 CSR_PARTS = ("data", "indices", "indptr")
-# Text of few characters may ask for any width: no array of a header is larger than this.
+# A short header may name text of any width; no array of a header is larger than this.
 MAX_ARRAY_BYTES = 2**30
 # Of the generator's state.
 MT19937_WORDS = 624
@@ -122,7 +122,7 @@ def made(kind: type, params: dict[str, Any]) -> Any:
 
 
 def value_in(value: Any) -> Any:
-    """Return what :func:`value_out` has written."""
+    """Return the value of which :func:`value_out` has written JSON."""
     if isinstance(value, list):
         return [value_in(item) for item in value]
     if not isinstance(value, dict):
@@ -180,7 +180,7 @@ def _is_plain(array: npt.NDArray[Any]) -> bool:
 
 
 def _random_state_in(state: list[Any]) -> np.random.RandomState:
-    """Return a generator in a state that numpy itself would not check."""
+    """Return a random generator, after the checks of its state that numpy omits."""
     require(len(state) == 5, "a random state must have five parts.")
     name, keys, place, has_gauss, gauss = state
     fits = name == "MT19937" and isinstance(keys, np.ndarray) and keys.dtype == np.uint32

@@ -1,0 +1,129 @@
+"""Models whose rows come block by block: sums that grow, are merged, and are solved again."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nysplus._fit.model import Columns, FittedModel
+from nysplus._fit.pipeline import FitRules, ModelSize, choose_landmarks, resolve_kernel, scaling_of
+from nysplus._fit.plan import Plan
+from nysplus._ridge.running import RunningFit
+from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.target_codes import TargetCode
+
+SOLVER = "direct-float64"
+
+
+def add_rows(
+    model: FittedModel | None,
+    plan: Plan,
+    blocks: RowBlocks,
+    code: TargetCode,
+    columns: Columns,
+    rng: np.random.RandomState,
+) -> FittedModel:
+    """Return the model of more rows; the landmarks are those of the first call.
+
+    Parameters
+    ----------
+    model : FittedModel or None
+        The model so far; None in the first call. It is not changed.
+    plan : Plan
+        Checked parameters.
+    blocks : RowBlocks
+        The rows to add.
+    code : TargetCode
+        Of the targets in `blocks`.
+    columns : Columns
+    rng : RandomState
+    """
+    if model is not None and model.running is not None:
+        running, indices = model.running, model.landmark_indices
+        evaluations = model.n_kernel_evaluations
+    else:
+        running, indices, evaluations = _begin(model, plan, blocks, rng)
+    running, problem = running.plus(blocks, plan.alphas, rng)
+    alpha = None if model is None else model.alpha
+    if alpha is None:
+        alpha = running.choose_on(problem)
+    return FittedModel(
+        expansion=running.expansion(alpha),
+        code=code,
+        columns=columns,
+        scaling=scaling_of(running.left_out(problem, alpha), code, FitRules()),
+        alpha=alpha,
+        solver=SOLVER,
+        landmark_indices=indices,
+        refined=None if model is None else model.refined,
+        n_kernel_evaluations=evaluations + blocks.n_rows * running.feature_map.n_landmarks,
+        n_passes=None if model is None else model.n_passes,
+        running=running,
+    )
+
+
+def _begin(
+    model: FittedModel | None, plan: Plan, blocks: RowBlocks, rng: np.random.RandomState
+) -> tuple[RunningFit, npt.NDArray[np.intp] | None, int]:
+    """Return empty sums, the row numbers of the landmarks and the kernel evaluations so far.
+
+    Landmarks are chosen among the first rows, unless `fit` has chosen them among others.
+    """
+    points: Any
+    if model is None:
+        resolved = resolve_kernel(plan, blocks, rng)
+        landmarks = choose_landmarks(resolved, ModelSize(plan.n_landmarks), rng)
+        kernel, points, projection = resolved.problem.kernel, landmarks.points, resolved.projection
+        indices, evaluations = landmarks.indices, landmarks.n_kernel_evaluations
+    else:
+        warnings.warn(
+            "fit keeps no sums over its rows. From now on the model is that of the rows given to "
+            "partial_fit, with the landmarks, the kernel and the ridge that fit has chosen.",
+            stacklevel=5,
+        )
+        expansion = model.expansion
+        kernel, points, projection = expansion.kernel, expansion.landmarks, expansion.projection
+        indices, evaluations = model.landmark_indices, model.n_kernel_evaluations
+    feature_map = plan.approximation.build(kernel, points, rng)
+    running = RunningFit.empty(feature_map, projection, blocks.n_outputs)
+    return running, indices, evaluations + feature_map.n_kernel_evaluations
+
+
+def retuned(model: FittedModel | None, alphas: tuple[float, ...]) -> FittedModel:
+    """Return the model with the ridge of smallest generalized cross-validation error."""
+    model, running = _with_sums(model, "retune")
+    return _solved(model, running, running.choose(alphas))
+
+
+def merged(model: FittedModel | None, other: FittedModel | None) -> FittedModel:
+    """Return the model of the rows of both, with the ridge of the first."""
+    (model, sums), (other, others) = _with_sums(model, "merge"), _with_sums(other, "merge")
+    if not model.code.same(other.code):
+        raise ValueError(
+            "The two models have different classes or numbers of outputs. Name the same classes "
+            "in the first call of partial_fit of both."
+        )
+    assert model.alpha is not None
+    evaluations = model.n_kernel_evaluations + other.n_kernel_evaluations
+    found = _solved(model, sums.merged(others), model.alpha)
+    return replace(found, n_kernel_evaluations=evaluations)
+
+
+def _solved(model: FittedModel, running: RunningFit, alpha: float) -> FittedModel:
+    """Return the model that follows from sums for one ridge."""
+    expansion = running.expansion(alpha)
+    return replace(model, expansion=expansion, alpha=alpha, solver=SOLVER, running=running)
+
+
+def _with_sums(model: FittedModel | None, method: str) -> tuple[FittedModel, RunningFit]:
+    """Return a model and its sums, or raise if it has none."""
+    if model is None or model.running is None:
+        raise ValueError(
+            f"{method} needs sums over the rows, which partial_fit keeps and fit does not. Fit "
+            "with partial_fit; selection=model.landmarks_ keeps the landmarks of a model."
+        )
+    return model, model.running

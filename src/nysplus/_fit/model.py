@@ -1,0 +1,117 @@
+"""The record of a fitted model, in which every way to a model ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nysplus._ridge.probability import Scaling
+from nysplus._ridge.running import RunningFit
+from nysplus._rows.slicing import float_dtype
+from nysplus._rows.target_codes import TargetCode
+from nysplus._typing import Float
+from nysplus.expansion import KernelExpansion
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of the rows that a model was fitted to.
+
+    Attributes
+    ----------
+    n_features : int
+    names : ndarray of str or None
+        None where the rows had no names.
+    zero_based : bool or "auto"
+        How libsvm files number their columns.
+    """
+
+    n_features: int
+    names: npt.NDArray[Any] | None = None
+    zero_based: bool | Literal["auto"] = "auto"
+
+    @classmethod
+    def of(cls, estimator: Any) -> Columns:
+        """Return the columns that scikit-learn's validation has noted on an estimator."""
+        return cls(
+            estimator.n_features_in_,
+            getattr(estimator, "feature_names_in_", None),
+            getattr(estimator, "_zero_based", "auto"),
+        )
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """Everything that is known of a fitted model.
+
+    `fit`, `partial_fit`, `compress`, `from_svc` and `load` all end in one of these, which an
+    estimator adopts in one assignment (:func:`adopt`).
+
+    Attributes
+    ----------
+    expansion : KernelExpansion
+        The fitted function.
+    code : TargetCode
+        Between scores and predictions.
+    columns : Columns
+    scaling : Scaling or None
+        From scores to probabilities; None for values.
+    alpha : float or None
+        The ridge; None for an imported model.
+    solver : str
+    landmark_indices : ndarray of shape (n,) or None
+        Row numbers of the landmarks, where they are rows.
+    refined : bool or None
+        Whether learned landmarks were kept; None where nothing could be refined.
+    n_kernel_evaluations : int
+    n_passes : int or None
+        Passes over the rows; None where rows came block by block.
+    running : RunningFit or None
+        Sums over the rows of `partial_fit`.
+    """
+
+    expansion: KernelExpansion
+    code: TargetCode
+    columns: Columns
+    scaling: Scaling | None = None
+    alpha: float | None = None
+    solver: str = ""
+    landmark_indices: npt.NDArray[np.intp] | None = None
+    refined: bool | None = None
+    n_kernel_evaluations: int = 0
+    n_passes: int | None = None
+    running: RunningFit | None = None
+
+    def without_sums(self) -> FittedModel:
+        """Return the model without the sums of `partial_fit`, which predictions do not need."""
+        return replace(self, running=None)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the labels or values of checked rows; values never in a smaller type than X."""
+        return self.code.decode(self.expansion(X), float_dtype(X.dtype))
+
+    def decision(self, X: Any) -> Float:
+        """Return the scores of checked rows as `decision_function` does."""
+        return self.code.decision(self.expansion(X))
+
+    def probabilities(self, X: Any) -> Float:
+        """Return the probabilities of each class or label for checked rows."""
+        assert self.scaling is not None
+        return self.scaling.probabilities(self.expansion(X))
+
+
+def adopt(estimator: Any, columns: Columns, **fitted: Any) -> None:
+    """Give an estimator the attributes of a finished fit, in one assignment.
+
+    Attributes of an earlier fit go. Whatever interrupts a fit before this leaves the estimator as
+    it was.
+    """
+    known = ("n_features_in_", "feature_names_in_", "_zero_based")
+    state = {name: value for name, value in vars(estimator).items() if name not in known}
+    state |= {"n_features_in_": columns.n_features, "_zero_based": columns.zero_based, **fitted}
+    if columns.names is not None:
+        state["feature_names_in_"] = columns.names
+    estimator.__dict__ = state

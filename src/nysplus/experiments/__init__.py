@@ -1,1 +1,0 @@
-"""Reproduction of the paper: datasets, methods, runs, figures and report."""

@@ -1,0 +1,20 @@
+/* $model, exported by nysplus: $n_features features, $n_landmarks landmarks, $outputs.
+ *
+ *     scores = k(u, Z) A + b,  $u
+ *     k(u, z) = $formula
+ *
+ * Tables: $n_bytes bytes ($types).
+ * Stack: $stack bytes and a few scalars. C99, no heap, of libm expf alone (-lm).
+ * Sums are compensated: -ffast-math makes them less exact.
+ * x has @@_FEATURES floats, scores @@_SCORES. Nothing is written outside the outputs.
+ */
+#ifndef @@_H
+#define @@_H
+
+$includes
+
+$sizes
+$classes$tables
+$helpers$scores
+$predictions
+#endif

@@ -1,0 +1,397 @@
+"""The command ``nysplus``: reproduce the paper, measure, draw figures, manage datasets."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+    from rich.table import Table
+except ModuleNotFoundError as error:  # pragma: no cover - both are there in the tests
+    raise SystemExit(
+        f"The command nysplus needs {error.name}, which is not installed: "
+        'pip install "nysplus[cli,experiments,plot]"'
+    ) from error
+
+from nysplus_experiments.harness import datasets
+from nysplus_experiments.harness.bench import RESULTS, BenchError, BenchOptions, BenchStep
+from nysplus_experiments.harness.datasets import DatasetError, DatasetNotFound
+from nysplus_experiments.harness.measurement import restart_with_fixed_threads
+from nysplus_experiments.harness.pages import PageError, fill
+from nysplus_experiments.harness.records import ResultsError
+from nysplus_experiments.pages import PAGES, page
+from nysplus_experiments.paper.experiment import (
+    PROFILES,
+    Experiment,
+    ExperimentError,
+    load_experiment,
+    load_profile,
+)
+from nysplus_experiments.paper.results import Key, Result, read_results
+from nysplus_experiments.paper.runner import RESULTS_FILE, Plan, Step, plan, read_notes, run
+
+app = typer.Typer(
+    help="Nyström kernel machines: reproduce the paper's figures, and measure on real data.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+datasets_app = typer.Typer(help="List the datasets, fetch them, or convert publishers' files.")
+app.add_typer(datasets_app, name="datasets", invoke_without_command=True)
+
+_MENDABLE = (
+    *(BenchError, DatasetError, DatasetNotFound, ExperimentError, PageError, ResultsError),
+    ImportError,  # an extra that is not installed
+)
+Folder = Annotated[Path, typer.Argument(help="Folder with a results.csv.")]
+
+
+def _fail(message: str) -> typer.Exit:
+    typer.echo(f"Error: {message}", err=True)
+    return typer.Exit(2)
+
+
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    """Print errors that users can mend, without a traceback."""
+    try:
+        yield
+    except _MENDABLE as error:
+        raise _fail(str(error)) from error
+
+
+# -- reproduce -----------------------------------------------------------------------------------
+
+
+@app.command()
+def reproduce(
+    profile: Annotated[
+        str | None, typer.Option(help=f"{', '.join(PROFILES)}; smoke by default.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Your own experiment, a TOML file.")] = None,
+    only: Annotated[str | None, typer.Option(help="Figures, e.g. 2 or 2,3.")] = None,
+    names: Annotated[
+        str | None, typer.Option("--datasets", help="Datasets, e.g. usps,letter.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Output folder; nysplus-results/PROFILE by default.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would run, and how long.")
+    ] = False,
+) -> None:
+    """Fit what is missing, draw the figures and write the report.
+
+    Rows that are in OUT/results.csv already are not fitted again, so that the same command
+    continues a run that was stopped or killed.
+    """
+    if profile and config:
+        raise _fail("--profile and --config exclude each other. Give one of them.")
+    label = config.stem if config else profile or "smoke"
+    figures = _figures(only)
+    with _errors_told():
+        experiment = load_experiment(config) if config else load_profile(label)
+        experiment = experiment.narrow(figures, _names(names))
+    todo = plan(experiment)
+    _print_plan(todo, label)
+    if dry_run:
+        return
+    if not todo.tasks:
+        raise _fail("Nothing can be run here. The lines above say what is missing.")
+    _require(matplotlib="plot", jinja2="experiments", pandas="experiments")
+    folder = out or Path("nysplus-results") / label
+    results = _run(experiment, todo, folder)
+    drawn = _draw(results, folder, figures)
+    _write(results, drawn, folder)
+    failed = sum(not row.ok for row in results)
+    if failed:
+        typer.echo(
+            f"{failed} rows failed; the column error of {folder / RESULTS_FILE} says why. The "
+            "same command tries them again.",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+def _figures(only: str | None) -> set[int] | None:
+    if only is None:
+        return None
+    parts = [part.strip() for part in only.split(",")]
+    if not all(part in {"1", "2", "3", "4", "5"} for part in parts):
+        raise _fail(f"--only {only} is not a figure. Give some of 1, 2, 3, 4, 5, e.g. --only 2,3.")
+    return {int(part) for part in parts}
+
+
+def _names(names: str | None) -> list[str] | None:
+    if names is None:
+        return None
+    parts = [part.strip() for part in names.split(",")]
+    for part in parts:
+        if part not in datasets.DATASETS:
+            raise _fail(f"Unknown dataset {part!r}. Known names: {', '.join(datasets.DATASETS)}.")
+    return parts
+
+
+def _require(**extras: str) -> None:
+    """Fail before hours of fitting, not after them."""
+    for library, extra in extras.items():
+        if importlib.util.find_spec(library) is None:
+            raise _fail(f'{library} is not installed: pip install "nysplus[{extra}]"')
+
+
+def _print_plan(todo: Plan, label: str) -> None:
+    for note in todo.notes:
+        typer.echo(note)
+    counts = Counter(task.dataset for task in todo.tasks)
+    rows = ", ".join(f"{name} {count}" for name, count in counts.items())
+    typer.echo(
+        f"{label}: {len(todo.tasks)} rows ({rows or 'none'}), about "
+        f"{_duration(todo.seconds)} of fitting on two cores."
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _run(experiment: Experiment, todo: Plan, folder: Path) -> list[Result]:
+    try:
+        with _errors_told(), _progress_bar() as show:
+            return run(experiment, folder, show)
+    except KeyboardInterrupt:
+        done = {row.key for row in read_results(folder / RESULTS_FILE) if row.ok}
+        typer.echo(
+            f"Stopped with {len(done & set(todo.tasks))} of {len(todo.tasks)} rows. Continue with: "
+            f"{shlex.join(['nysplus', *sys.argv[1:]])}",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+
+
+def _title(task: Key) -> str:
+    n_initial = f", n₀ = {task.n_initial}" if task.n_initial else ""
+    return f"{task.dataset} {task.method} n = {task.n}{n_initial}, trial {task.trial}"
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[Step], None]]:
+    """Show on a terminal what is fitted, how much is done and the time left; nothing in a pipe."""
+    console = Console(stderr=True)
+    fields = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]}"))
+    columns = (SpinnerColumn(), *fields, TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("", total=1.0, rows="", left="")
+
+        def show(step: Step) -> None:
+            failed = f", {step.failed} failed" if step.failed else ""
+            progress.update(
+                bar,
+                completed=step.fraction,
+                description=_title(step.task) if step.task else "done",
+                rows=f"{step.done}/{step.total} rows{failed}",
+                left=f"about {_duration(step.seconds_left)} left" if step.task else "",
+            )
+
+        yield show
+
+
+# -- figures and report --------------------------------------------------------------------------
+
+
+def _read(folder: Path) -> list[Result]:
+    path = folder / RESULTS_FILE
+    if not path.is_file():
+        raise _fail(f"{path} does not exist. Run `nysplus reproduce --out {folder}` first.")
+    with _errors_told():
+        return read_results(path)
+
+
+def _draw(results: list[Result], folder: Path, only: set[int] | None) -> list[Path]:
+    from nysplus_experiments.paper.figures import draw_all
+
+    paths = draw_all(results, folder, only)
+    for path in paths:
+        typer.echo(path)
+    return paths
+
+
+def _write(results: list[Result], drawn: list[Path], folder: Path) -> None:
+    from nysplus_experiments.paper.report import write_report
+
+    typer.echo(write_report(results, drawn, folder, read_notes(folder)))
+
+
+@app.command()
+def figures(
+    folder: Folder, only: Annotated[str | None, typer.Option(help="e.g. 2,3")] = None
+) -> None:
+    """Draw the paper's figures from a folder of results, without fitting."""
+    _require(matplotlib="plot", pandas="experiments")
+    _draw(_read(folder), folder, _figures(only))
+
+
+@app.command()
+def report(folder: Folder) -> None:
+    """Write the HTML page from a folder of results and figures, without fitting."""
+    _require(jinja2="experiments", pandas="experiments")
+    _write(_read(folder), sorted(folder.glob("figure[1-5].png")), folder)
+
+
+# -- benchmarks ----------------------------------------------------------------------------------
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(help=f"{', '.join(PAGES[1:])}; or pages.")],
+    steps: Annotated[list[str] | None, typer.Argument(help="Steps; all by default.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is there.")] = False,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="Measure a little, into build/results.")
+    ] = False,
+    names: Annotated[str | None, typer.Option("--datasets", help="e.g. usps,letter")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Folder with one sub-folder an experiment.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE, an option of the step.")
+    ] = None,
+) -> None:
+    """Measure what is missing in results/NAME, or fill the pages of docs/results.
+
+    The same command continues a run that was stopped. `nysplus bench pages [NAME]...` writes the
+    tables and figures of pages from the results.
+    """
+    folder = results or (Path("build/results") if smoke else RESULTS)
+    if name == "pages":
+        _fill_pages(steps or list(PAGES), folder)
+        return
+    if name not in PAGES[1:]:
+        raise _fail(f"Unknown benchmark {name!r}. Known: {', '.join(PAGES[1:])}, pages.")
+    known = import_module(f"nysplus_experiments.{name}").STEPS
+    chosen = steps or list(known)
+    for step in chosen:
+        if step not in known:
+            raise _fail(f"{name} has no step {step!r}. Known steps: {', '.join(known)}.")
+    sets = tuple(names.split(",")) if names else None
+    options = BenchOptions(name, folder, fresh, smoke, sets, _settings(settings or []))
+    if len(chosen) > 1:
+        _run_each(chosen, options)
+    else:
+        restart_with_fixed_threads()
+        _run_step(known[chosen[0]], options)
+
+
+def _run_step(step: BenchStep, options: BenchOptions) -> None:
+    try:
+        with _errors_told():
+            step(options)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. The same command continues.", err=True)
+        raise typer.Exit(130) from None
+
+
+def _run_each(steps: list[str], options: BenchOptions) -> None:
+    """Run steps in processes of their own: threads of one must not disturb the next."""
+    if options.extra:
+        raise _fail("--set is an option of one step. Name the step.")
+    flags = ["--results", str(options.results)]
+    flags += ["--fresh"] * options.fresh + ["--smoke"] * options.smoke
+    flags += ["--datasets", ",".join(options.datasets)] if options.datasets else []
+    for step in steps:
+        typer.echo(f"{options.name} {step}")
+        command = [sys.executable, "-m", "nysplus_experiments.cli", "bench", options.name, step]
+        code = subprocess.run([*command, *flags], check=False).returncode
+        if code:
+            raise typer.Exit(code)
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise _fail(f"--set {pair} is not KEY=VALUE.")
+    return dict(pair.split("=", 1) for pair in pairs)  # type: ignore[misc]
+
+
+def _fill_pages(names: list[str], results: Path) -> None:
+    for name in names:
+        if name not in PAGES:
+            raise _fail(f"There is no page {name!r}. Known pages: {', '.join(PAGES)}.")
+        with _errors_told():
+            typer.echo(fill(page(name), results))
+
+
+# -- datasets ------------------------------------------------------------------------------------
+
+
+@datasets_app.callback(invoke_without_command=True)
+def list_datasets(context: typer.Context) -> None:
+    """List the datasets: size, gamma, licence, and where they are on this machine."""
+    if context.invoked_subcommand is not None:
+        return
+    table = Table("name", "title", "train", "test", "d", "classes", "gamma", "where", "licence")
+    for presence in datasets.describe():
+        row = presence.dataset
+        counts = (*row.counts, row.n_features, row.n_classes, row.gamma)
+        where = presence.where or "absent"
+        table.add_row(row.name, row.title, *map(str, counts), where, row.licence)
+    # A pipe has no width to fit into: cells must not be cut there.
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console.print(table)
+
+
+@datasets_app.command()
+def prepare(
+    folder: Annotated[Path, typer.Argument(help="Folder with publishers' files.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write; the cache by default.")] = None,
+) -> None:
+    """Convert publishers' files to the .npz files that are loaded."""
+    with _errors_told():
+        for path in datasets.prepare(folder, out):
+            typer.echo(path)
+
+
+@datasets_app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="Datasets to download.")],
+) -> None:
+    """Download datasets from their publishers into the cache."""
+    console = Console(stderr=True)
+    for name in _names(",".join(names)) or ():
+        with (
+            _errors_told(),
+            Progress(console=console, disable=not console.is_terminal) as progress,
+        ):
+            bar = progress.add_task(name, total=None)
+            show = partial(_show_bytes, progress, bar)
+            path = datasets.fetch(name, show)
+        typer.echo(path)
+
+
+def _show_bytes(progress: Progress, bar: TaskID, done: int, total: int | None) -> None:
+    progress.update(bar, completed=done, total=total)
+
+
+if __name__ == "__main__":
+    app()

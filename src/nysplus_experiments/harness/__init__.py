@@ -1,0 +1,1 @@
+"""Shared parts of all experiments: records, measurements, statistics, tables, figures, pages."""

@@ -1,0 +1,183 @@
+"""Load a dataset, split and scaled as in the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from nysplus_experiments.harness.datasets.formats import Array, Arrays, DatasetError
+from nysplus_experiments.harness.datasets.lookup import find, not_found, row_of
+from nysplus_experiments.harness.datasets.publishers import SPLIT_KEYS, check, fetch
+from nysplus_experiments.harness.datasets.registry import DATASETS, Dataset
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training and test rows of one trial, scaled, with the paper's gamma.
+
+    ``deviations`` are plain sentences on every difference from the paper.
+    """
+
+    name: str
+    X_train: Array
+    y_train: Array
+    X_test: Array
+    y_test: Array
+    gamma: float
+    deviations: tuple[str, ...] = ()
+
+
+def _read(row: Dataset, download: bool) -> Arrays:
+    path = find(row.name)
+    if path is None and not row.sources[0].files:
+        return row.sources[0].parse([])
+    if path is None:
+        if not download:
+            raise not_found(row, "downloading was switched off")
+        path = fetch(row.name)
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as content:
+            arrays: Arrays = {key: content[key] for key in content.files}
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged zip raises a dozen different exceptions
+        raise DatasetError(
+            f"{path} could not be read as an .npz file of plain arrays ({error}). Delete it and "
+            "load again, or convert the publisher's files with `nysplus datasets prepare DIR`."
+        ) from error
+    check(row, arrays, str(path))
+    return arrays
+
+
+def load(
+    name: str,
+    trial: int = 0,
+    *,
+    download: bool = True,
+    public_split: bool = False,
+    dtype: DTypeLike = np.float64,
+) -> Split:
+    """Load a dataset, split and scaled as in the paper.
+
+    Parameters
+    ----------
+    name : str
+        A key of `DATASETS`.
+    trial : int
+        Seed of the split, where the dataset is split at random; the same everywhere.
+    download : bool
+        Whether to ask the publisher for a dataset that is not on this machine.
+    public_split : bool
+        Take the publisher's split of a dataset that the paper split anew (IJCNN).
+    dtype : float64 or float32
+        Type of the features. One copy of the rows is made in this type.
+
+    Returns
+    -------
+    Split
+        Features scaled by the training rows' range, labels as the publisher writes them.
+    """
+    row, dtype = row_of(name), np.dtype(dtype)
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype={dtype} is not supported. Use float64 or float32.")
+    if not isinstance(trial, int | np.integer) or not 0 <= trial < 2**32:
+        raise ValueError(f"trial={trial!r} is not allowed. Use a whole number from 0 to 2**32 - 1.")
+    if public_split and row.split != "resplit":
+        able = ", ".join(r.name for r in DATASETS.values() if r.split == "resplit")
+        raise ValueError(f"public_split=True applies to {able} only, not to {name}. Drop it.")
+    arrays = _read(row, download)
+    notes = [*row.notes, *(str(note) for note in arrays.get("notes", ()))]
+    X, y, X_test, y_test = _divide(row, arrays, int(trial), public_split, notes)
+    got = (len(X), len(X_test))
+    if row.paper is not None and got != row.paper:
+        notes.insert(
+            0,
+            f"{row.title} has {got[0]} training and {got[1]} test rows here, "
+            f"{row.paper[0]} and {row.paper[1]} in the paper.",
+        )
+    X, X_test = _scale(X, X_test, row.scaling, dtype)
+    y, y_test = y.astype(np.int64), y_test.astype(np.int64)
+    return Split(name, X, y, X_test, y_test, row.gamma, tuple(notes))
+
+
+def _divide(
+    row: Dataset, arrays: Arrays, trial: int, public_split: bool, notes: list[str]
+) -> tuple[Array, Array, Array, Array]:
+    """Return raw training and test rows of one trial; add what was done to ``notes``."""
+    if row.split == "fixed" or public_split:
+        X, y, X_test, y_test = (arrays[key] for key in SPLIT_KEYS)
+        if row.unique:
+            return _drop_duplicates(row, X, y, X_test, y_test, notes)
+        return X, y, X_test, y_test
+    if row.split == "resplit":
+        X = np.concatenate([arrays["X_train"], arrays["X_test"]])
+        y = np.concatenate([arrays["y_train"], arrays["y_test"]])
+        notes.append(
+            f"The paper does not say how its rows of {row.title} were split; here the "
+            f"{' and '.join(map(str, row.rows))} public rows are pooled and drawn at random for "
+            "each trial."
+        )
+    else:
+        X, y = arrays["X"], arrays["y"]
+    order = np.random.RandomState(trial).permutation(len(X))
+    n_train, n_test = row.counts
+    train, test = order[:n_train], order[n_train : n_train + n_test]
+    return X[train], y[train], X[test], y[test]
+
+
+def _drop_duplicates(
+    row: Dataset, X: Array, y: Array, X_test: Array, y_test: Array, notes: list[str]
+) -> tuple[Array, Array, Array, Array]:
+    keep, n_both = _first_occurrences(X, y)
+    keep_test, n_both_test = _first_occurrences(X_test, y_test)
+    train, test = _keys(X[keep]), _keys(X_test[keep_test])
+    n_shared = int(np.isin(test, train).sum())
+    notes.append(
+        f"Rows of {row.title} whose features occurred before are dropped: {len(keep)} of {len(X)} "
+        f"training rows and {len(keep_test)} of {len(X_test)} test rows are kept."
+    )
+    notes.append(
+        f"{n_both} feature vectors of the training file and {n_both_test} of the test file of "
+        f"{row.title} carry both labels; the first label is kept."
+    )
+    notes.append(f"{n_shared} test rows of {row.title} also occur among the training rows.")
+    return X[keep], y[keep], X_test[keep_test], y_test[keep_test]
+
+
+def _keys(X: Array) -> Array:
+    """Return one comparable item a row; adding 0 makes -0.0 and 0.0 the same bytes."""
+    X = np.ascontiguousarray(X + 0)
+    return X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1]))).ravel()
+
+
+def _first_occurrences(X: Array, y: Array) -> tuple[Array, int]:
+    """Return the first row of each feature vector, in order, and how many carry two labels."""
+    _, first, group = np.unique(_keys(X), return_index=True, return_inverse=True)
+    labels, code = np.unique(y, return_inverse=True)
+    pairs = np.unique(group * len(labels) + code)
+    n_both = int((np.bincount(pairs // len(labels)) > 1).sum())
+    return np.sort(first), n_both
+
+
+def _scale(
+    X: Array, X_test: Array, scaling: Literal["global", "feature"], dtype: np.dtype[Any]
+) -> tuple[Array, Array]:
+    """Scale by the training range: (x - min) / (max - min), 0 where the range is empty.
+
+    The range is taken in float64, so that narrow integer types cannot overflow.
+    """
+    axis = None if scaling == "global" else 0
+    low = np.asarray(X.min(axis=axis), dtype=np.float64)
+    span = np.asarray(X.max(axis=axis), dtype=np.float64) - low
+    constant = span == 0.0
+    scaled = []
+    for rows in (X, X_test):
+        result = rows.astype(dtype)  # always a copy: scaled in place below
+        result -= low.astype(dtype)
+        result /= np.where(constant, 1.0, span).astype(dtype)
+        result[:, np.broadcast_to(constant, result.shape[1])] = 0.0
+        scaled.append(result)
+    return scaled[0], scaled[1]

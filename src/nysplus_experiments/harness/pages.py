@@ -1,0 +1,80 @@
+"""Fill the marked parts of hand-written Markdown pages.
+
+A page has parts between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``. Tables stand there, and
+are written again from the results; everything outside of the markers is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nysplus._runtime.atomic_file import write_whole
+from nysplus_experiments.harness.bench import DOCS, RESULTS
+
+_PART = re.compile(
+    r"(<!-- begin (?P<name>[\w-]+) -->\n)(?P<text>.*?)(<!-- end (?P=name) -->)", re.S
+)
+
+
+class PageError(ValueError):
+    """The markers of a page and the parts made from results differ."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page with the functions that fill it.
+
+    Attributes
+    ----------
+    path : str
+        Path below the folder of documentation, e.g. "results/speed.md".
+    parts : callable
+        From the folder of results to the text of each marked part.
+    figures : callable or None
+        From the folder of results and that of documentation; draws the page's figures.
+    """
+
+    path: str
+    parts: Callable[[Path], dict[str, str]]
+    figures: Callable[[Path, Path], None] | None = None
+
+
+def fill(page: Page, results: Path = RESULTS, docs: Path = DOCS) -> Path:
+    """Write the marked parts and the figures of a page; return its path."""
+    path = docs / page.path
+    old = path.read_text(encoding="utf-8")
+    new = _filled(path, old, page.parts(results))
+    if new != old:
+        write_whole(path, new.encode())
+    if page.figures is not None:
+        page.figures(results, docs)
+    return path
+
+
+def stale(page: Page, results: Path = RESULTS, docs: Path = DOCS) -> list[str]:
+    """Return the names of the parts that differ from the results."""
+    path = docs / page.path
+    text, parts = path.read_text(encoding="utf-8"), page.parts(results)
+    _filled(path, text, parts)  # the names must agree
+    return [match["name"] for match in _PART.finditer(text) if match["text"] != _body(match, parts)]
+
+
+def _filled(path: Path, text: str, parts: dict[str, str]) -> str:
+    marked = {match["name"] for match in _PART.finditer(text)}
+    if marked != set(parts):
+        missing, unknown = sorted(set(parts) - marked), sorted(marked - set(parts))
+        raise PageError(
+            f"{path}: parts without markers: {', '.join(missing) or 'none'}; markers without "
+            f"parts: {', '.join(unknown) or 'none'}. Put each part between <!-- begin NAME --> and "
+            "<!-- end NAME -->."
+        )
+    return _PART.sub(lambda match: match[1] + _body(match, parts) + match[4], text)
+
+
+def _body(match: re.Match[str], parts: dict[str, str]) -> str:
+    # Markdown needs an empty line between a comment and a table.
+    text = parts[match["name"]].strip("\n")
+    return f"\n{text}\n\n"

@@ -1,0 +1,169 @@
+"""Read and write CSV files of measurements: one row a measurement, appended as it is made.
+
+A row class is a frozen dataclass whose attributes are the columns. A run that is killed loses one
+line at most, and the next run continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import types
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from nysplus._runtime.atomic_file import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = TypeVar("Row")
+
+
+class ResultsError(ValueError):
+    """A results file has other columns or values than its row class."""
+
+
+def begin(
+    path: Path, row_class: type[Row], environment: dict[str, Any] | None, fresh: bool = False
+) -> list[Row]:
+    """Prepare a file for appending and return the rows that need not be measured again.
+
+    Parameters
+    ----------
+    path : Path
+        The CSV file; its folder is made where it does not exist.
+    row_class : type
+        Frozen dataclass of the rows.
+    environment : dict or None
+        Machine, versions and settings, kept beside the rows as JSON. A file of another
+        environment is renamed to ``<name>.old``. None for rows that carry their environment.
+    fresh : bool
+        Rename the file whatever its environment.
+
+    Returns
+    -------
+    list of Row
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".json")
+    if path.exists():
+        same = environment is None or _known(beside) == environment
+        if fresh or not same:
+            why = "as asked" if fresh else "measured elsewhere, or with other versions or settings"
+            aside = path.with_name(path.name + ".old")
+            print(f"{path.name} put aside as {aside.name}: {why}.")
+            os.replace(path, aside)
+    if environment is not None:
+        write_whole(beside, (json.dumps(environment, indent=2) + "\n").encode())
+    if not path.exists():
+        write_whole(path, _line(_columns(row_class)))
+    whole = _whole_lines(path)
+    _check_header(path, row_class, whole.partition(b"\n")[0].decode("utf-8", "replace"))
+    os.truncate(path, len(whole))
+    return read(path, row_class)
+
+
+def append(path: Path, row: Any) -> None:
+    """Append one row in one write and wait until it is on disk."""
+    line = _line("" if value is None else value for value in astuple(row))
+    # Python's own buffering could split a long row over two writes.
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        while line:
+            line = line[os.write(descriptor, line) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read(path: Path, row_class: type[Row]) -> list[Row]:
+    """Return the rows of a file without a torn last line; none where there is no file."""
+    if not path.exists():
+        return []
+    header, _, body = _whole_lines(path).decode("utf-8").partition("\n")
+    _check_header(path, row_class, header)
+    columns, hints = _columns(row_class), get_type_hints(row_class)
+    rows = []
+    for number, values in enumerate(csv.reader(io.StringIO(body)), start=2):
+        try:
+            pairs = zip(columns, values, strict=True)
+            rows.append(row_class(**{name: _parse(hints[name], text) for name, text in pairs}))
+        except ValueError as error:
+            raise ResultsError(
+                f"{path}, line {number} is not a row of {len(columns)} columns ({error}). Delete "
+                "the line; the next run measures it again."
+            ) from error
+    return rows
+
+
+def last_of_each(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[Row]:
+    """Return the last row of each key: a failed row and its retry count once."""
+    found: dict[Hashable, Row] = {}
+    for row in rows:
+        found.pop(key(row), None)
+        found[key(row)] = row
+    return list(found.values())
+
+
+def frame(rows: Iterable[Any] | Path, row_class: type[Any] | None = None) -> pd.DataFrame:
+    """Return rows, or a file and its row class, as a table of pandas."""
+    import pandas as pd
+
+    if isinstance(rows, Path):
+        if row_class is None:
+            return pd.read_csv(io.BytesIO(_whole_lines(rows)))
+        rows = read(rows, row_class)
+    rows = list(rows)
+    columns = _columns(row_class or type(rows[0])) if rows or row_class else ()
+    return pd.DataFrame([astuple(row) for row in rows], columns=list(columns))
+
+
+def environment_of(path: Path) -> dict[str, Any]:
+    """Return the environment that was kept beside a CSV file; empty where there is none."""
+    return _known(path.with_suffix(".json")) or {}
+
+
+def _known(path: Path) -> dict[str, Any] | None:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _columns(row_class: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(row_class))
+
+
+def _line(values: Iterable[Any]) -> bytes:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(list(values))
+    return buffer.getvalue().encode()
+
+
+def _whole_lines(path: Path) -> bytes:
+    """Return everything up to the last line end: the rest was torn by a kill."""
+    content = path.read_bytes()
+    return content[: content.rfind(b"\n") + 1]
+
+
+def _check_header(path: Path, row_class: type[Any], header: str) -> None:
+    expected = ",".join(_columns(row_class))
+    if header.rstrip("\r") != expected:
+        raise ResultsError(
+            f"{path} does not start with the columns of this version: got {header[:80]!r}, "
+            f"expected {expected[:80]!r}…. Move the file away or choose another folder."
+        )
+
+
+def _parse(hint: Any, text: str) -> Any:
+    """Return the value of a cell; an empty cell of an optional column is None."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    if not text and type(None) in kinds:
+        return None
+    if bool in kinds:
+        return text == "True"
+    if int in kinds:
+        return int(text)
+    return float(text) if float in kinds else text

@@ -1,0 +1,149 @@
+"""Measure what a file of results lacks, so that an interrupted run resumes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import astuple
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from nysplus_experiments.harness import records
+from nysplus_experiments.harness.measurement import environment
+from nysplus_experiments.harness.tables import count
+
+Task = tuple[Any, ...]
+Outcome = Callable[[], Any]
+
+
+def measure_missing(
+    path: Path,
+    row_class: type[Any],
+    tasks: Iterable[Task],
+    measure: Callable[..., Any],
+    *,
+    fresh: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    prepare: Callable[[], object] | None = None,
+    valid: Callable[[Any], bool] | None = None,
+    workers: int = 0,
+) -> None:
+    """Append a row to a file for each task that has none; print one line for each.
+
+    A measurement that raises is reported and leaves no row, because a single failure must not end
+    a run of hours.
+
+    Parameters
+    ----------
+    path : Path
+        CSV file of the rows.
+    row_class : type
+        Frozen dataclass with a property ``key``, the task that the row belongs to.
+    tasks : iterable of tuple
+    measure : callable
+        ``measure(*task)`` returns a row or a list of rows; a top-level function if there are
+        workers.
+    fresh : bool
+        Measure again what is in the file.
+    settings : mapping, optional
+        Entries of the environment that the numbers depend on, beside machine and versions.
+    prepare : callable, optional
+        Called once before the first measurement, for example to import libraries.
+    valid : callable, optional
+        Tasks of which all rows are rejected by this function are measured again.
+    workers : int
+        Number of single-threaded processes that share the tasks; 0 measures in this process.
+
+    Raises
+    ------
+    SystemExit
+        At the end, if some measurements failed, or as soon as a worker died.
+    """
+    known = environment() | dict(settings or {})
+    rows = records.begin(path, row_class, known, fresh)
+    done = {row.key for row in rows if valid is None or valid(row)}
+    missing = [task for task in tasks if tuple(task) not in done]
+    if missing and prepare:
+        prepare()
+    try:
+        failures = _measure(path, missing, _outcomes(missing, measure, workers))
+    except BrokenProcessPool:
+        raise SystemExit(
+            "A worker died, possibly out of memory. The same command resumes the run."
+        ) from None
+    if failures:
+        raise SystemExit(f"{count(failures, 'measurement')} failed. The same command tries again.")
+
+
+def _measure(path: Path, tasks: Sequence[Task], outcomes: Iterator[tuple[Task, Outcome]]) -> int:
+    """Append the rows as they come; return the number of failures."""
+    start, failures = time.perf_counter(), 0
+    for number, (task, outcome) in enumerate(outcomes, start=1):
+        try:
+            found = outcome()
+        except BrokenProcessPool:
+            raise
+        except Exception as error:
+            failures += 1
+            text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        else:
+            rows = found if isinstance(found, list) else [found]
+            for row in rows:
+                records.append(path, row)
+            text = _numbers(rows[-1], len(task))
+        minutes = (time.perf_counter() - start) / 60
+        words = " ".join(str(part) for part in task if part != "")
+        print(f"{number} of {len(tasks)}, {minutes:.1f} min: {words}: {text}", flush=True)
+    return failures
+
+
+def _outcomes(
+    tasks: Sequence[Task], measure: Callable[..., Any], workers: int
+) -> Iterator[tuple[Task, Outcome]]:
+    """Yield each task with a function that returns its rows or raises."""
+    if not workers:
+        for task in tasks:
+            yield task, lambda task=task: measure(*task)  # type: ignore[misc]
+        return
+    # An interrupt is the parent's to handle.
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    with _one_thread():
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), signal.signal, ignore)
+        try:
+            running: dict[Future[Any], Task] = {pool.submit(measure, *task): task for task in tasks}
+            for future in as_completed(running):
+                yield running[future], future.result
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let libraries of new processes, which read these variables when loaded, use one thread."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.pop(name, None) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
+
+
+def _numbers(row: Any, n_key: int) -> str:
+    """Return the measured columns of a row, which follow the columns of its key."""
+    names = list(type(row).__dataclass_fields__)[n_key:]
+    values = astuple(row)[n_key:]
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in zip(names, values, strict=True)
+        if value not in (None, "")
+    )

@@ -1,0 +1,45 @@
+"""Tables and figure of docs/results/kilobytes.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nysplus_experiments.harness import figures, records
+from nysplus_experiments.harness.pages import Page
+from nysplus_experiments.harness.tables import machine
+from nysplus_experiments.kilobytes import tables
+from nysplus_experiments.kilobytes.figure import size_figure
+from nysplus_experiments.kilobytes.fits import FILE, PEERS, TREES
+
+
+def parts(results: Path) -> dict[str, str]:
+    """Return the text of each marked part."""
+    fits = tables.read(results)
+    known = records.environment_of(results / "kilobytes" / FILE)
+    boosting = ", ".join(
+        f"{PEERS[name].title} {known['versions'][PEERS[name].package]}"
+        for name in TREES
+        if PEERS[name].package in known["versions"]
+    )
+    return {
+        "data": tables.data(fits),
+        "accuracy": tables.accuracy(fits),
+        "svc": tables.svc(fits),
+        "any-size": tables.any_size(fits),
+        "published": tables.published(fits),
+        "tabular": tables.tabular(fits),
+        "wrong-labels": tables.wrong_labels(fits),
+        "draws": tables.draws(fits),
+        "regression": tables.regression(fits),
+        "refinement-time": tables.refinement_time(fits),
+        "machine": f"{machine(known)} Threads: {known['threads']}; {boosting}.",
+    }
+
+
+def draw(results: Path, docs: Path) -> None:
+    """Draw the figure."""
+    path = docs / "results" / "figures" / "kilobytes.png"
+    figures.save(size_figure(tables.read(results)), path)
+
+
+PAGE = Page("results/kilobytes.md", parts, draw)

@@ -1,0 +1,1 @@
+"""Reproduction of the paper: grid, methods, runs, claims, figures and report."""

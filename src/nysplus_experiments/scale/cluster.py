@@ -1,0 +1,247 @@
+"""Measure fits on a Dask cluster: one worker against two, and the messages between them.
+
+Persisted synthetic rows of 20 features, the same partitions each time, workers of one thread on
+this machine. Every fit has a cluster of its own, and those of one and two workers take turns.
+Many small partitions show the overhead of a task. ``rows``, ``partitions``, ``landmarks`` and
+``repeats`` can be set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+import dask
+import dask.array as da
+import numpy as np
+from dask.utils import key_split
+from distributed import Client, LocalCluster, wait
+from sklearn import config_context
+
+from nysplus import NystroemClassifier
+from nysplus._ridge.moments import Moments
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.scale.other_processes import undisturbed, watch_others
+from nysplus_experiments.scale.out_of_core import LANDMARKS, SELECTIONS, WORKING_MEMORY
+from nysplus_experiments.scale.row_files import FEATURES, TEST_ROWS, make_rows
+from nysplus_experiments.scale.stages import fit_and_record
+from nysplus_experiments.speed.peers import SEED
+
+WORKERS = (1, 2)
+ROWS, PARTITIONS = 1_000_000, 20
+# By default Dask's workers return every block of memory at once and have to ask for it again,
+# which costs a fit up to a third of its time; these settings of glibc keep it for the next block.
+# And the scheduler moves partitions to an idle worker unless it is told not to.
+SETTINGS = {
+    "distributed.scheduler.work-stealing": False,
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**28,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+}
+# Partitions so small that a pass over them costs nothing but their tasks.
+TINY_PARTITIONS, TINY_ROWS, TINY_LANDMARKS = 500, 20, 10
+
+Key = tuple[str, str, int, int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Messages of one kind from worker to worker or from workers to the client."""
+
+    kind: str
+    messages: int
+    n_bytes: int
+    largest: int
+
+
+@dataclass(frozen=True)
+class ClusterFit:
+    """One row of ``cluster.csv``: a fit.
+
+    Attributes
+    ----------
+    what : "fit" or "tiny"
+        "tiny": a fit to very small partitions, for the overhead of a task.
+    workers, partitions, rows, n : int
+        Workers have one thread each.
+    sum_bytes : int
+        Bytes of the moments that a pass sums up, n² + n + n L + 2 L numbers.
+    broadcast_bytes : int
+        The largest object, pickled, that is sent to all workers before a pass.
+    accuracy : float or None
+        On test rows, in percent.
+    others : float or None
+        As in `out_of_core.OutOfCore`.
+    transfers : str
+        Messages that workers have sent, by content: "kind=messages=bytes=largest", joined by ";".
+        "summed" and "joined" are sums of partitions, "taken" rows.
+    stages : str
+        The column of `stages.fit_and_record`.
+    """
+
+    what: str
+    selection: str
+    workers: int
+    rows: int
+    partitions: int
+    n: int
+    repeat: int
+    fit_seconds: float
+    passes: int
+    solver: str
+    accuracy: float | None
+    sum_bytes: int
+    broadcast_bytes: int
+    others: float | None
+    transfers: str
+    stages: str
+
+    @property
+    def key(self) -> Key:
+        """The task that the row belongs to."""
+        size = self.rows, self.partitions, self.n
+        return self.what, self.selection, self.workers, *size, self.repeat
+
+    def list_transfers(self) -> list[Transfer]:
+        """Return the messages as records."""
+        parts = [kind.rsplit("=", 3) for kind in self.transfers.split(";") if kind]
+        return [Transfer(kind, *map(int, numbers)) for kind, *numbers in parts]
+
+
+@contextlib.contextmanager
+def open_cluster(n_workers: int) -> Iterator[Client]:
+    """Open a cluster of single-threaded processes on this machine."""
+    with (
+        dask.config.set(SETTINGS),
+        LocalCluster(
+            processes=True,
+            n_workers=n_workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.ERROR,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def persisted_rows(n_rows: int, partitions: int) -> tuple[Any, Any]:
+    """Return rows and labels as Dask arrays, made on the workers and kept there."""
+    size = n_rows // partitions
+    blocks = [dask.delayed(make_rows, nout=2)(size, SEED + 1 + k) for k in range(partitions)]
+    X = da.concatenate([da.from_delayed(X, (size, FEATURES), np.float64) for X, _ in blocks])
+    y = da.concatenate([da.from_delayed(y, (size,), np.int8) for _, y in blocks])
+    X, y = dask.persist(X, y)
+    wait([X, y])
+    return X, y
+
+
+def outgoing(dask_worker: Any) -> list[tuple[list[str], int]]:
+    """Return the messages that a worker has sent: the keys in them, and their bytes."""
+    return [
+        ([str(key) for key in sent["keys"]], sent["compressed"] or sent["total"])
+        for sent in dask_worker.transfer_outgoing_log
+    ]
+
+
+def sum_up(messages: Sequence[tuple[list[str], int]]) -> list[Transfer]:
+    """Group messages by their content."""
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for keys, n_bytes in messages:
+        kinds = sorted({key_split(key).strip("_") for key in keys})
+        sizes["+".join(kinds)].append(n_bytes)
+    return [Transfer(kind, len(s), sum(s), max(s)) for kind, s in sorted(sizes.items())]
+
+
+def measure(
+    what: str, selection: str, workers: int, rows: int, partitions: int, n: int, repeat: int
+) -> ClusterFit:
+    """Fit after a warm-up on a new cluster."""
+    tiny = what == "tiny"
+    # The small fit chooses no ridge: it is about passes, not about the client's work on rows.
+    alpha = 1.0 if tiny else "auto"
+    with open_cluster(workers) as client, config_context(working_memory=WORKING_MEMORY):
+        X, y = persisted_rows(rows, partitions)
+        warm = X.partitions[: 2 * workers], y.partitions[: 2 * workers]
+        NystroemClassifier(min(n, 50), random_state=SEED).fit(*warm)
+        broadcast = watch_scatter(client)
+        before = client.run(outgoing)
+        model = NystroemClassifier(
+            n, selection=selection, alpha=alpha, random_state=SEED, verbose=2
+        )
+        with watch_others() as others:
+            start = time.perf_counter()
+            stages = fit_and_record(model, X, y)
+            seconds = time.perf_counter() - start
+        after = client.run(outgoing)
+    sent = [m for worker, sent in after.items() for m in sent[len(before[worker]) :]]
+    return ClusterFit(
+        *(what, selection, workers, rows, partitions, n, repeat),
+        fit_seconds=round(seconds, 3),
+        passes=model.n_passes_,
+        solver=model.solver_,
+        accuracy=None if tiny else round(100 * model.score(*make_rows(TEST_ROWS, SEED)), 3),
+        sum_bytes=moments_bytes(n, model.dual_coef_.shape[1]),
+        broadcast_bytes=max(broadcast, default=0),
+        others=others.percent,
+        transfers=";".join(f"{t.kind}={t.messages}={t.n_bytes}={t.largest}" for t in sum_up(sent)),
+        stages=stages,
+    )
+
+
+def moments_bytes(n: int, n_outputs: int) -> int:
+    """Return the bytes of the arrays of the moments of n features."""
+    zero = Moments.zero(n, n_outputs)
+    return sum(value.nbytes for value in vars(zero).values() if isinstance(value, np.ndarray))
+
+
+def watch_scatter(client: Client) -> list[int]:
+    """Return a list that every broadcast appends its pickled size to."""
+    sizes: list[int] = []
+    original = client.scatter
+
+    def watched(data: Any, *args: Any, **kwargs: Any) -> Any:
+        sizes.append(len(cloudpickle.dumps(data)))
+        return original(data, *args, **kwargs)
+
+    client.scatter = watched
+    return sizes
+
+
+def plan(rows: int, partitions: int, n: int, repeats: int) -> Iterator[Key]:
+    """Yield all fits; one and two workers take turns."""
+    for repeat in range(repeats):
+        for selection in SELECTIONS:
+            for workers in WORKERS[:: -1 if repeat % 2 else 1]:
+                yield "fit", selection, workers, rows, partitions, n, repeat
+        tiny = TINY_PARTITIONS * TINY_ROWS, TINY_PARTITIONS, TINY_LANDMARKS
+        yield "tiny", "uniform", WORKERS[-1], *tiny, repeat
+
+
+def run(options: BenchOptions) -> None:
+    """Measure the fits that are not in the file yet."""
+    options.expect("rows", "partitions", "landmarks", "repeats")
+    smoke = options.smoke
+    tasks = plan(
+        options.integer("rows", 20_000 if smoke else ROWS),
+        options.integer("partitions", 4 if smoke else PARTITIONS),
+        options.integer("landmarks", 50 if smoke else LANDMARKS),
+        options.integer("repeats", 1 if smoke else 3),
+    )
+    measure_missing(
+        options.path("cluster.csv"),
+        ClusterFit,
+        list(tasks)[: 2 if smoke else None],
+        measure,
+        fresh=options.fresh,
+        settings={"threads": 1, "working_memory": WORKING_MEMORY, "dask": dask.__version__},
+        valid=undisturbed,
+        workers=1,  # a process of one thread, whose settings the cluster's workers inherit
+    )

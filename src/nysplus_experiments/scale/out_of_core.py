@@ -1,0 +1,184 @@
+"""Measure fits to rows on disk: seconds, memory and passes, up to ten million rows.
+
+Synthetic rows of 20 features in two classes with some wrong labels, as Parquet files and as a
+memory map, in memory for comparison; and CovType as a memory map. Every fit is a child process of
+its own that has never held the data; another one writes them, a million rows at a time. The files
+are dropped from the system's cache before each fit. Repeats are the outermost loop. The largest
+size takes 3.5 GB of disk.
+
+``rows``, ``landmarks``, ``repeats``, ``covtype-rows``, ``covtype-landmarks`` and ``folder`` (for
+the temporary files) can be set; ``--datasets synthetic`` leaves CovType out.
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import sklearn
+
+from nysplus import NystroemClassifier
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.measurement import n_threads, run_in_child
+from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.scale.other_processes import undisturbed, watch_others
+from nysplus_experiments.scale.row_files import (
+    FILE_ROWS,
+    drop_from_cache,
+    open_rows,
+    write_covtype,
+    write_rows,
+)
+from nysplus_experiments.scale.stages import fit_and_record
+from nysplus_experiments.speed.peers import SEED
+
+LANDMARKS = 500
+SELECTIONS = ("negative-margin", "kmeans")
+SOURCES = ("parquet", "memmap", "array")
+ROWS = (1_000_000, 3_000_000, 10_000_000)
+# The rows in memory show the cost of reading; more of them would show nothing else.
+MOST_IN_MEMORY = 1_000_000
+WORKING_MEMORY = 256  # MiB
+COVTYPE_ROWS, COVTYPE_LANDMARKS = 500_000, 2000
+SMOKE_ROWS, SMOKE_LANDMARKS = 20_000, 50
+
+Key = tuple[str, str, str, int, int, int]
+
+
+@dataclass(frozen=True)
+class OutOfCore:
+    """One row of ``out_of_core.csv``: a fit.
+
+    Attributes
+    ----------
+    data : "synthetic" or "covtype"
+    source : "parquet", "memmap" or "array"
+    rows, n : int
+        Rows and landmarks.
+    peak_mb : float
+        Peak resident memory of the process, interpreter and libraries included, in MiB.
+    passes : int
+        ``n_passes_`` of the model.
+    accuracy : float
+        On test rows, in percent.
+    others : float or None
+        CPU time of other processes during the fit, in percent of all cores; None where the system
+        does not tell. Disturbed fits are measured again by the next run.
+    stages : str
+        The column of `stages.fit_and_record`.
+    """
+
+    data: str
+    source: str
+    selection: str
+    rows: int
+    n: int
+    repeat: int
+    fit_seconds: float
+    peak_mb: float
+    passes: int
+    solver: str
+    accuracy: float
+    threads: int
+    others: float | None
+    stages: str
+
+    @property
+    def key(self) -> Key:
+        """The task that the row belongs to."""
+        return self.data, self.source, self.selection, self.rows, self.n, self.repeat
+
+
+def fit_once(folder: Path, source: str, n_rows: int, n: int, selection: str) -> dict[str, Any]:
+    """Fit with the defaults; return columns of `OutOfCore`."""
+    X, y = open_rows(folder, source, n_rows)
+    model = NystroemClassifier(n, selection=selection, random_state=SEED, verbose=2)
+    with sklearn.config_context(working_memory=WORKING_MEMORY):
+        with watch_others() as others:
+            start = time.perf_counter()
+            stages = fit_and_record(model, X, y)
+            seconds = time.perf_counter() - start
+        peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with np.load(folder / "test.npz") as test:
+            names = getattr(model, "feature_names_in_", None)
+            rows = test["X"] if names is None else pd.DataFrame(test["X"], columns=names)
+            accuracy = 100 * model.score(rows, test["y"])
+    return {
+        "fit_seconds": round(seconds, 3),
+        "peak_mb": round(peak_kb / 1024, 1),
+        "passes": model.n_passes_,
+        "solver": model.solver_,
+        "accuracy": round(accuracy, 3),
+        "threads": n_threads(),
+        "others": others.percent,
+        "stages": stages,
+    }
+
+
+def plan(rows: Sequence[int], n: int, repeats: int) -> Iterator[Key]:
+    """Yield the fits to synthetic rows; sources take turns."""
+    for repeat in range(repeats):
+        for n_rows in sorted(rows):
+            for selection in SELECTIONS:
+                for source in SOURCES[:: -1 if repeat % 2 else 1]:
+                    if source != "array" or n_rows <= MOST_IN_MEMORY:
+                        yield "synthetic", source, selection, n_rows, n, repeat
+
+
+def run(options: BenchOptions) -> None:
+    """Measure the fits that are not in the file yet: synthetic rows, then CovType."""
+    options.expect("rows", "landmarks", "repeats", "covtype-rows", "covtype-landmarks", "folder")
+    data = options.choose_datasets(("synthetic", "covtype"))
+    smoke, fresh = options.smoke, options.fresh
+    if "synthetic" in data:
+        rows = options.integers("rows", (SMOKE_ROWS,) if smoke else ROWS)
+        n = options.integer("landmarks", SMOKE_LANDMARKS if smoke else LANDMARKS)
+        tasks = list(plan(rows, n, options.integer("repeats", 1 if smoke else 2)))
+        file_rows = math.gcd(FILE_ROWS, *rows)
+        _measure(options, fresh, tasks, write_rows, max(rows), file_rows)
+        fresh = False
+    if "covtype" in data:
+        n_rows = options.integer("covtype-rows", SMOKE_ROWS if smoke else COVTYPE_ROWS)
+        n = options.integer("covtype-landmarks", SMOKE_LANDMARKS if smoke else COVTYPE_LANDMARKS)
+        sizes = (n_rows, n, 0)
+        tasks = [("covtype", s, "negative-margin", *sizes) for s in ("memmap", "array")]
+        _measure(options, fresh, tasks, write_covtype, n_rows)
+
+
+def _measure(
+    options: BenchOptions,
+    fresh: bool,
+    tasks: Sequence[Key],
+    write: Callable[..., None],
+    *args: int,
+) -> None:
+    """Write the rows into a temporary folder and fit to them."""
+    with tempfile.TemporaryDirectory(dir=options.extra.get("folder")) as name:
+        folder = Path(name)
+
+        def fit(
+            data: str, source: str, selection: str, n_rows: int, n: int, repeat: int
+        ) -> OutOfCore:
+            drop_from_cache(folder)
+            columns = run_in_child(fit_once, folder, source, n_rows, n, selection)
+            return OutOfCore(data, source, selection, n_rows, n, repeat, **columns)
+
+        measure_missing(
+            options.path("out_of_core.csv"),
+            OutOfCore,
+            tasks,
+            fit,
+            fresh=fresh,
+            settings={"working_memory": WORKING_MEMORY, "pyarrow": pa.__version__},
+            prepare=lambda: run_in_child(write, folder, *args),
+            valid=undisturbed,
+        )

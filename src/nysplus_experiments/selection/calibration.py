@@ -1,0 +1,167 @@
+"""Quality of probabilities: nysplus' own against those of cross-validated calibration.
+
+In each trial every system is fitted to a random subset of the training rows, at most 5,000 because
+a support vector machine is slow. Four measures of the probabilities of the test rows: the accuracy
+of the likeliest class; the log-loss ``−mean log p(y)``; the Brier score
+``mean Σ_c (p_c − 1[y = c])²``, from 0 to 2; and the expected calibration error, the mean distance
+of the probability of the likeliest class from the frequency with which it is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import log_loss
+from sklearn.svm import SVC
+
+from nysplus import NystroemClassifier
+from nysplus_experiments.harness import measurement
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.problems import (
+    SMOKE,
+    SOURCES,
+    Problem,
+    chosen_datasets,
+    load_problem,
+)
+from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.tables import markdown
+
+FILE = "calibration.csv"
+DATASETS = ("usps", "letter", "cod_rna", "magic", "a9a", "pendigits")
+MAX_TRAIN_ROWS, MAX_TEST_ROWS = 5_000, 3_000
+LANDMARKS, BINS, TRIALS = 300, 15, 5
+
+
+class System(NamedTuple):
+    """A classifier with `predict_proba`; ``make`` takes the seed."""
+
+    title: str
+    make: Callable[[int], Any]
+
+
+def _nystroem(seed: int) -> NystroemClassifier:
+    return NystroemClassifier(LANDMARKS, random_state=seed)
+
+
+# Cross-validated calibration: Platt's sigmoid for each class, on five folds, averaged.
+SYSTEMS = {
+    "nysplus": System("nysplus", _nystroem),
+    "nysplus-folds": System(
+        "nysplus in `CalibratedClassifierCV`",
+        lambda seed: CalibratedClassifierCV(_nystroem(seed), method="sigmoid", cv=5),
+    ),
+    "svc-folds": System(
+        "`SVC` in `CalibratedClassifierCV`",
+        lambda seed: CalibratedClassifierCV(SVC(C=10, gamma="scale"), method="sigmoid", cv=5),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """One row of ``calibration.csv``: a fit, and the probabilities of the test rows.
+
+    Accuracy is in percent; the other measures are as in the module's docstring.
+    """
+
+    dataset: str
+    system: str
+    trial: int
+    rows: int
+    test_rows: int
+    features: int
+    classes: int
+    fit_seconds: float
+    accuracy: float
+    log_loss: float
+    brier: float
+    calibration_error: float
+    threads: int
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Identity of the fit."""
+        return astuple(self)[:3]
+
+
+def calibration_error(P: np.ndarray, codes: np.ndarray) -> float:
+    """Return the expected calibration error of the likeliest class.
+
+    Rows are ordered by that probability and cut into 15 bins of equally many rows; in each bin the
+    mean probability is compared with the share of correct rows, and the absolute differences are
+    averaged over the rows.
+    """
+    excess = P.max(axis=1) - (P.argmax(axis=1) == codes)
+    bins = np.array_split(excess[P.max(axis=1).argsort(kind="stable")], BINS)
+    return float(sum(abs(part.sum()) for part in bins) / len(codes))
+
+
+def run_fit(dataset: str, system: str, trial: int) -> Calibration:
+    """Fit one system and measure the probabilities of the test rows."""
+    problem = load_problem(dataset, trial, MAX_TRAIN_ROWS, MAX_TEST_ROWS)
+    return _measure(dataset, system, trial, problem)
+
+
+def _measure(dataset: str, system: str, trial: int, problem: Problem) -> Calibration:
+    fitted = measurement.measure(SYSTEMS[system].make(trial).fit, problem.X, problem.y)
+    P, classes = fitted.result.predict_proba(problem.X_test), fitted.result.classes_
+    codes = np.searchsorted(classes, problem.y_test)
+    return Calibration(
+        dataset,
+        system,
+        trial,
+        rows=len(problem.X),
+        test_rows=len(problem.X_test),
+        features=problem.X.shape[1],
+        classes=len(classes),
+        fit_seconds=fitted.seconds,
+        accuracy=100 * float((P.argmax(axis=1) == codes).mean()),
+        log_loss=float(log_loss(codes, P, labels=np.arange(len(classes)))),
+        brier=float(((P - np.eye(len(classes))[codes]) ** 2).sum(axis=1).mean()),
+        calibration_error=calibration_error(P, codes),
+        threads=measurement.n_threads(),
+    )
+
+
+def _warm_up() -> None:
+    """Import libraries and start their threads."""
+    for system in SYSTEMS:
+        _measure(SMOKE, system, 0, load_problem(SMOKE, 0, 500, 100))
+
+
+def run(options: BenchOptions) -> None:
+    """Measure probabilities. Option of this step: trials."""
+    options.expect("trials")
+    trials = range(options.integer("trials", 1 if options.smoke else TRIALS))
+    names = chosen_datasets(options, DATASETS)
+    tasks = [(name, system, trial) for trial, name, system in product(trials, names, SYSTEMS)]
+    measure_missing(
+        *(options.path(FILE), Calibration, tasks, run_fit), fresh=options.fresh, prepare=_warm_up
+    )
+
+
+def calibration_table(rows: pd.DataFrame) -> str:
+    """Return means over the trials ± their standard errors, one line a dataset and system."""
+    digits = {"accuracy": 2, "log_loss": 4, "brier": 4, "calibration_error": 4, "fit_seconds": 2}
+    cells = rows.groupby(["dataset", "system"])[list(digits)]
+    mean, error = cells.mean(), cells.sem()
+    lines = []
+    for dataset, (name, system) in product(rows["dataset"].unique(), SYSTEMS.items()):
+        key = (dataset, name)
+        if key in mean.index:
+            texts = [_plus_minus(mean.at[key, c], error.at[key, c], d) for c, d in digits.items()]
+            lines.append([SOURCES[dataset].title, system.title, *texts])
+    header = ("data", "probabilities of", "accuracy, %", "log-loss", "Brier score")
+    return markdown((*header, "calibration error", "fit, s"), lines)
+
+
+def _plus_minus(mean: float, error: float, digits: int) -> str:
+    """Return ``mean ± standard error``; a single value has no error."""
+    return f"{mean:.{digits}f}" + ("" if np.isnan(error) else f" ± {error:.{digits}f}")

@@ -1,0 +1,147 @@
+"""Accuracy of every landmark selector on many datasets, sizes and kernel widths.
+
+In each trial every rule is fitted to the same random subset of the training rows, at most 20,000;
+the trial's number is the seed of the split and of the fit. The width is ``1 / (d Var(X))`` of the
+training subset ("scale"), four times that ("4 scale"), or chosen by the estimator ("auto").
+
+Trials are the outermost loop and sizes the next, so that the file of an interrupted run is already
+balanced. Single-threaded worker processes share the fits: the measurement is the accuracy, and
+seconds are only indicative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from sklearn.metrics import root_mean_squared_error
+
+from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus.landmarks import SELECTORS
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.problems import (
+    MAX_TEST_ROWS,
+    MAX_TRAIN_ROWS,
+    SMOKE,
+    SOURCES,
+    accuracy,
+    chosen_datasets,
+    fit_and_predict,
+    load_problem,
+)
+from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.selection.comparison import WIDTHS
+
+FILE = "selection.csv"
+DATASETS = tuple(name for name in SOURCES if name != SMOKE)
+SIZES = (20, 100, 500)
+TRIALS = 5
+
+
+@dataclass(frozen=True)
+class SelectionFit:
+    """One row of ``selection.csv``.
+
+    Attributes
+    ----------
+    dataset, n, width, selector, trial
+        Names of `SOURCES`, of `WIDTHS` and of ``selection``; the trial is the seed.
+    accuracy : float or None
+        Of the test rows, in percent; None for regression.
+    rmse : float or None
+        Root mean squared error of the test rows, in standard deviations of the training target;
+        None for classification.
+    seconds : float
+        Fit time, with other fits running at the same time.
+    gamma, alpha : float
+        Values used by the fitted model.
+    """
+
+    dataset: str
+    n: int
+    width: str
+    selector: str
+    trial: int
+    accuracy: float | None
+    rmse: float | None
+    seconds: float
+    gamma: float
+    alpha: float
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Identity of the fit."""
+        return astuple(self)[:5]
+
+
+def selectors(regression: bool) -> list[str]:
+    """Return the names of the rules for a kind of target, "auto" last."""
+    names = SELECTORS.keys() - {"auto"}
+    if regression:
+        allowed = {name for name in names if SELECTORS[name].targets != "classes"}
+    else:
+        allowed = names - {"residual"}  # designed for regression
+    return [*sorted(allowed), "auto"]
+
+
+def plan(
+    datasets: Sequence[str],
+    sizes: Sequence[int],
+    widths: Sequence[str],
+    rules: Sequence[str],
+    trials: int,
+) -> Iterator[tuple[Any, ...]]:
+    """Yield dataset, n, width, selector and trial, trial by trial and small sizes first."""
+    for trial in range(trials):
+        for n in sizes:
+            for dataset in datasets:
+                for width in widths:
+                    for rule in selectors(SOURCES[dataset].regression):
+                        if rule in rules:
+                            yield dataset, n, width, rule, trial
+
+
+def run_fit(dataset: str, n: int, width: str, selector: str, trial: int) -> SelectionFit:
+    """Fit one rule and score it on the test rows."""
+    problem = load_problem(dataset, trial)
+    regression = SOURCES[dataset].regression
+    estimator: Any = NystroemRegressor if regression else NystroemClassifier
+    model = estimator(n, gamma=problem.width(width), selection=selector, random_state=trial)
+    predicted, seconds = fit_and_predict(model, problem)
+    error = root_mean_squared_error(problem.y_test, predicted) if regression else None
+    return SelectionFit(
+        *(dataset, n, width, selector, trial),
+        accuracy=None if regression else accuracy(predicted, problem),
+        rmse=error,
+        seconds=seconds,
+        gamma=float(model.gamma_),
+        alpha=float(model.alpha_),
+    )
+
+
+def run(options: BenchOptions) -> None:
+    """Measure every rule.
+
+    Options of this step: sizes, widths, selectors and trials, and workers, the number of processes
+    (0: this one).
+    """
+    options.expect("sizes", "widths", "selectors", "trials", "workers")
+    every_rule = sorted({*selectors(True), *selectors(False)})
+    tasks = plan(
+        chosen_datasets(options, DATASETS),
+        options.integers("sizes", SIZES[:1] if options.smoke else SIZES),
+        options.texts("widths", WIDTHS, WIDTHS),
+        options.texts("selectors", every_rule, every_rule),
+        options.integer("trials", 1 if options.smoke else TRIALS),
+    )
+    settings = {"threads": 1, "max_train_rows": MAX_TRAIN_ROWS, "max_test_rows": MAX_TEST_ROWS}
+    measure_missing(
+        options.path(FILE),
+        SelectionFit,
+        tasks,
+        run_fit,
+        fresh=options.fresh,
+        settings=settings,
+        workers=options.integer("workers", 2),
+    )
