@@ -1,6 +1,7 @@
-"""How accurate is a model of a given size? Four ways to choose landmarks, on scikit-learn's digits.
+"""Compare four landmark selectors on scikit-learn's digits: accuracy against model size.
 
-Prints a table and writes a figure of accuracy against model size.
+Prints a table and writes a figure. "auto" is the default of nysplus, "uniform" draws rows at random
+as scikit-learn's Nystroem does, and "negative-margin" is the selector of the paper.
 
     python examples/digits_by_size.py [--trials 5] [--out build/demo]
 """
@@ -26,7 +27,8 @@ from sklearn.model_selection import train_test_split
 from nysplus import NystroemClassifier
 
 SIZES = (10, 20, 50, 100, 200, 400)
-# Okabe and Ito's colours, apart for every kind of colour vision; markers for print in grey.
+# Okabe and Ito's colours, distinguishable with any colour vision; markers and line styles for print
+# without colours.
 SELECTIONS = {
     "uniform": ("#000000", "o", ":"),
     "kmeans": ("#0072B2", "s", "--"),
@@ -36,7 +38,7 @@ SELECTIONS = {
 
 
 def measure(selection: str, n: int, trial: int, data: tuple) -> tuple[float, int, float, float]:
-    """Fit once; return accuracy in %, model bytes, fit seconds and predict seconds."""
+    """Fit once and return accuracy in %, model bytes, fit seconds and predict seconds."""
     X_train, X_test, y_train, y_test = data
     model = NystroemClassifier(n, selection=selection, random_state=trial)
     start = time.perf_counter()
@@ -48,7 +50,7 @@ def measure(selection: str, n: int, trial: int, data: tuple) -> tuple[float, int
 
 
 def run(trials: int, console: Console) -> dict[tuple[str, int], list[tuple]]:
-    """Measure every selection at every size on `trials` random halves of the digits."""
+    """Measure every selector at every size on `trials` random halves of the digits."""
     X, y = load_digits(return_X_y=True)
     results: dict[tuple[str, int], list[tuple]] = defaultdict(list)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -68,8 +70,8 @@ def run(trials: int, console: Console) -> dict[tuple[str, int], list[tuple]]:
 
 def print_table(results: dict[tuple[str, int], list[tuple]], trials: int, console: Console) -> None:
     table = Table(title=f"Digits: 898 training rows, 899 test rows, mean of {trials} trials")
-    table.add_column("landmarks chosen by")
-    for heading in ("n", "accuracy %", "model kB", "fit ms", "predict ms"):
+    table.add_column("selection")
+    for heading in ("landmarks", "accuracy %", "model kB", "fit ms", "predict ms"):
         table.add_column(heading, justify="right")
     for selection in SELECTIONS:
         for n in SIZES:
@@ -84,11 +86,11 @@ def print_table(results: dict[tuple[str, int], list[tuple]], trials: int, consol
             )
         table.add_section()
     console.print(table)
-    console.print("± is the standard deviation over trials; times are medians.")
+    console.print("± is the standard deviation over trials; times are medians; 1 kB is 1024 bytes.")
 
 
 def draw(results: dict[tuple[str, int], list[tuple]], trials: int, path: Path) -> None:
-    """Write the figure to a temporary name, then move it into place."""
+    """Draw accuracy against model size; write to a temporary file, then move it into place."""
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -108,9 +110,9 @@ def draw(results: dict[tuple[str, int], list[tuple]], trials: int, path: Path) -
     axes.set_xlabel("model size (kB)", fontsize=13)
     axes.set_ylabel("test accuracy (%)", fontsize=13)
     axes.tick_params(labelsize=12)
-    axes.set_title(f"Digits, mean and standard deviation of {trials} trials", fontsize=13)
+    axes.set_title(f"Digits: mean ± standard deviation of {trials} trials", fontsize=13)
     axes.grid(alpha=0.3)
-    axes.legend(title="landmarks chosen by", fontsize=12, title_fontsize=12)
+    axes.legend(title="selection", fontsize=12, title_fontsize=12)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.part")
     figure.savefig(temporary, dpi=150, format="png")
@@ -119,11 +121,11 @@ def draw(results: dict[tuple[str, int], list[tuple]], trials: int, path: Path) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--trials", type=int, default=5, help="random halves (at least 2)")
+    parser.add_argument("--trials", type=int, default=5, help="number of random splits, at least 2")
     parser.add_argument("--out", type=Path, default=Path("build/demo"), help="folder of the figure")
     arguments = parser.parse_args()
     if arguments.trials < 2:
-        parser.error(f"--trials {arguments.trials}: a spread needs at least 2 trials.")
+        parser.error(f"--trials {arguments.trials}: a standard deviation needs at least 2 trials.")
     console = Console()
     results = run(arguments.trials, console)
     print_table(results, arguments.trials, console)

@@ -1,6 +1,6 @@
-"""A digit recogniser in 16 kB of C: fit, export, compile, and read some digits.
+"""A digit recogniser in 16 kB of C: fit a model, export it, compile it and classify digits.
 
-Writes the header and a program, compiles them with gcc and lets the program look at test rows.
+Writes a header and a program, compiles them with gcc and runs the program on the test rows.
 
     python examples/digits_in_c.py [--rows 3] [--out build/demo]
 """
@@ -19,10 +19,10 @@ from sklearn.model_selection import train_test_split
 from nysplus import NystroemClassifier
 from nysplus.export import to_c
 
-# What the tables may take: the rest of 16 kB is for the instructions.
+# Size of the tables; the remaining 2 of 16 kB are for the instructions.
 BUDGET = "14kB"
 
-# Reads rows of 64 floats; draws the first ones and prints what it takes all of them for.
+# Reads rows of 64 floats, prints the predicted digit of each row and draws the first rows.
 PROGRAM = """\
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/demo"), help="folder of the files")
     arguments = parser.parse_args()
     if shutil.which("gcc") is None:
-        parser.exit(1, "gcc is not installed; the header needs a C compiler to run.\n")
+        parser.exit(1, "gcc is not installed. Install it to compile the example.\n")
     model, X_test, y_test = fit()
     program = build(model, arguments.out).resolve()
     done = subprocess.run(
@@ -90,7 +90,7 @@ def main() -> None:
             ["size", arguments.out / "digits.o"], capture_output=True, text=True, check=True
         ).stdout
         print(f"{text.splitlines()[1].split()[0]} bytes of tables and instructions in the object")
-    print(f"{100 * np.mean(found == y_test):.2f} % of {len(y_test)} test rows are right in C,")
+    print(f"accuracy on {len(y_test)} test rows: {100 * np.mean(found == y_test):.2f} % in C,")
     print(f"{100 * model.score(X_test, y_test):.2f} % in Python")
 
 

@@ -1,6 +1,6 @@
-"""How many landmarks do scikit-learn's digits need? A table, a figure and the model.
+"""Choose the number of landmarks for scikit-learn's digits: a table, a figure and a final fit.
 
-python examples/how_many_landmarks.py [--out build/demo]
+Run ``python examples/how_many_landmarks.py [--out build/demo]``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("build/demo"), help="folder of the figure")
     arguments = parser.parse_args()
-    matplotlib.use("agg")  # a file, no window
+    matplotlib.use("agg")  # write a file, open no window
     X, y = load_digits(return_X_y=True)
-    # the curve holds out rows of the training part: the test rows are for the end
+    # the curve holds out some training rows; the test rows are used once, at the end
     X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 
     curve = landmark_curve(X_train, y_train, random_state=0)

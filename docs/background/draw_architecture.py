@@ -21,9 +21,9 @@ WAISTS = {"_ridge", "expansion"}
 # Columns that leave a free lane for each arrow over several levels; all others stand in the middle.
 COLUMNS = {
     **dict.fromkeys(["_adam", "landmarks"], -1.5),
-    **dict.fromkeys(["export", "transformer", "_ridge", "kernels"], -0.5),
+    **dict.fromkeys(["export", "transformer", "_bytes", "kernels"], -0.5),
     **dict.fromkeys(
-        ["plots", "curve", "estimators", "_compression", "_fit", "_learning", "_bytes"], 0.5
+        ["plots", "curve", "estimators", "_compression", "_fit", "_learning", "_ridge"], 0.5
     ),
     "_runtime": 1.2,
     **dict.fromkeys(["from_sklearn", "persistence", "_tuning", "_holdout"], 1.5),

@@ -1,4 +1,4 @@
-"""Checks of parameters, rows and targets before any work starts; the engine trusts its input."""
+"""Check parameters, rows and targets before any work starts; the engine trusts its input."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nysplus._typing import Float
 
 
 def is_count(value: Any) -> bool:
-    """Return whether `value` is an integer, of any type that stands for one."""
+    """Return whether `value` is an integer of Python or NumPy, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
 def check_count(name: str, value: Any, at_least: int = 1, optional: bool = False) -> None:
-    """Raise unless `value` is an integer of at least `at_least`, or None where that may be."""
+    """Raise unless `value` is an integer of at least `at_least`, or None if it is optional."""
     if value is None and optional:
         return
     if not is_count(value) or value < at_least:
@@ -31,13 +31,13 @@ def check_count(name: str, value: Any, at_least: int = 1, optional: bool = False
 
 
 def check_rows(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-    """Return X (and y) as scikit-learn's ``validate_data`` does, numeric types kept as they are.
+    """Return X (and y) as scikit-learn's ``validate_data`` does, in their numeric types.
 
-    Integers and small floats stay as they came, to be converted block by block.
+    Integers and small floats are converted later, block by block.
     """
     try:
         checked = validate_data(estimator, X, y, accept_sparse="csr", dtype="numeric", **checks)
-        # Some data frames come through as objects, which need not be numbers yet.
+        # Some data frames become arrays of objects, which may be numbers or text.
         if isinstance(checked, tuple):
             return _as_numbers(checked[0]), checked[1]
         return _as_numbers(checked)
@@ -85,7 +85,7 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Float | None:
 
 
 def check_some_weigh(n_rows: int) -> None:
-    """Raise if no row has a weight."""
+    """Raise if no row has a positive weight."""
     if n_rows == 0:
         raise ValueError("All sample weights are zero: no row is left to fit.")
 
@@ -100,21 +100,29 @@ def flat_labels(y: Any) -> npt.NDArray[Any]:
 
 
 def check_classes(classes: npt.NDArray[Any], masses: Float) -> None:
-    """Raise unless two classes at least have rows that weigh something."""
+    """Raise unless two classes or more have rows of positive weight."""
     present = classes[masses > 0]
     if len(present) < 2:
         raise ValueError(
-            f"y has one class only, {present[0]!r}, among the rows that have a weight. "
-            "A classifier needs at least two classes: pass rows of another one."
+            f"y has one class only, {present[0]!r}, among the rows of positive weight. "
+            "A classifier needs at least two classes: pass rows of another class."
         )
 
 
 def class_factors(class_weight: Any, classes: npt.NDArray[Any], masses: Float) -> Float | None:
-    """Return how much one observation of each class weighs, or None. "balanced" counts by mass."""
+    """Return the weight of one observation of each class, or None where all weigh 1.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+    classes : ndarray of shape (n_classes,)
+    masses : ndarray of shape (n_classes,)
+        Sum of the sample weights of each class, which "balanced" uses.
+    """
     if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
-        # As compute_class_weight's own formula, which takes sample weights only in newer versions.
+        # The formula of compute_class_weight, which takes sample weights only in newer versions.
         factors: Float = np.divide(
             masses.sum(), len(classes) * masses, out=np.zeros(len(classes)), where=masses > 0
         )
@@ -124,9 +132,9 @@ def class_factors(class_weight: Any, classes: npt.NDArray[Any], masses: Float) -
 
 
 def check_no_class_weight(class_weight: Any) -> None:
-    """Raise if classes are weighted, where rows have several labels."""
+    """Raise if class weights are given where a row may have several labels."""
     if class_weight is not None:
         raise ValueError(
-            "class_weight is defined for one class per row, y has several labels. Leave "
-            "class_weight=None, or pass sample_weight."
+            "class_weight is defined for one class per row, but rows of y have several labels. "
+            "Leave class_weight=None, or pass sample_weight."
         )

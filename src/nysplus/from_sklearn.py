@@ -158,7 +158,7 @@ def _scaling(result: Any, imported: _Imported, X: Any, y: Any) -> Scaling:
     if X is None:
         own: Scaling = result._model.scaling
         return own
-    wanted = TargetSpec("classes", code=imported.code, several=False)
+    wanted = TargetSpec("classes", code=imported.code, needs_two_classes=False)
     blocks, _ = open_rows(result, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.arange(blocks.n_rows))
     return fit_scaling(result.expansion_(rows.X), rows.labels, rows.weight)

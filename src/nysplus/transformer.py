@@ -15,7 +15,7 @@ from nysplus._fit.model import Columns, adopt
 from nysplus._fit.pipeline import ModelSize, choose_landmarks, resolve_kernel
 from nysplus._fit.plan import make_plan
 from nysplus._ridge.feature_map import FeatureMap
-from nysplus._rows.applying import predicted
+from nysplus._rows.applying import apply_to_rows
 from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._runtime.checkpoint import Journal
@@ -162,7 +162,7 @@ class Nystroem(
         ndarray of shape (n_rows, n_features_out), float32 for float32 rows, else float64
         """
         check_is_fitted(self)
-        features: Float = predicted(self, X, partial(features_of, self.feature_map_))
+        features: Float = apply_to_rows(self, X, partial(features_of, self.feature_map_))
         return features
 
     @property

@@ -13,8 +13,8 @@ from sklearn import config_context
 from nysplus import NystroemClassifier
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
-from nysplus._rows import on_disk as _streams
 from nysplus._rows.blocks import Blocks
+from nysplus._rows.on_disk import ChunkRules, using_chunk_rules
 from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.projected import ProjectedBlocks, composed, project, projected
 from nysplus._rows.targets import ClassTargets
@@ -45,9 +45,8 @@ def P(request):
 
 
 @pytest.fixture(params=["memory", "CSR", "stream", "dask"])
-def blocks(request, monkeypatch):
+def blocks(request):
     """The same rows as blocks of every kind."""
-    monkeypatch.setattr(_streams, "MAX_CHUNK_ROWS", 61)
     rows = (X, Y, WEIGHT)
     if request.param == "CSR":
         rows = (sp.csr_matrix(X), Y, WEIGHT)
@@ -59,8 +58,9 @@ def blocks(request, monkeypatch):
         import dask.array as da
 
         rows = tuple(da.from_array(a, chunks=(70, *a.shape[1:])) for a in rows)
-    intake = open_rows(NystroemClassifier(), *rows, TargetSpec("classes"))
-    return intake.open(Progress(), Journal())[0]
+    with using_chunk_rules(ChunkRules(max_rows=61)):
+        found = open_rows(NystroemClassifier(), *rows, TargetSpec("classes"))
+        yield found.open(Progress(), Journal())[0]
 
 
 @pytest.fixture(scope="module")

@@ -68,11 +68,11 @@ SAMPLE = pairwise(COMBINATIONS, DEFAULTS)
 LEARNED = [
     kind(**parameters)
     for kind in (NystroemClassifier, NystroemRegressor)
-    for parameters in (
-        {"n_components": 5, "refine": SHORT},
-        {"budget": "4kB"},
-        {"budget": "4kB", "refine": SHORT},
-    )
+    for parameters in ({"n_components": 5, "refine": SHORT}, {"budget": "4kB"})
+]
+# Each fit learns several models: a minute in all.
+LEARNED_IN_A_BUDGET = [
+    kind(budget="4kB", refine=SHORT) for kind in (NystroemClassifier, NystroemRegressor)
 ]
 
 DRAWN = (
@@ -92,6 +92,11 @@ SINGLE = (
 TOO_FEW = (
     "The check asks for more than the span of 5 kernel functions at typical rows can hold: R² > "
     "0.5 on 10 independent features. It passes with 100, and with 5 that the targets choose."
+)
+THREE = (
+    "The randomized map has 3 directions of 5 landmarks. Landmarks drawn at random, or where "
+    "classes meet, may have none for one of the check's three classes. It passes with 100, and "
+    "with centroids."
 )
 WEIGHTS = "check_sample_weight_equivalence_on_{}_data"
 
@@ -114,25 +119,41 @@ def expected_failures(estimator):
     same = isinstance(estimator, NystroemClassifier) and rule in ("auto", "class-centroids")
     failures = {}
     if few or estimator.approximation != "standard":
-        if not (few and same) or randomized:
+        if not (few and same) or (randomized and rule == "auto"):
             failures[WEIGHTS.format("dense")] = DRAWN
         if not (few and rule == "class-centroids" and same):
             failures[WEIGHTS.format("sparse")] = DRAWN
     if few and isinstance(estimator, NystroemRegressor) and (randomized or not by_targets):
         failures["check_regressors_train"] = TOO_FEW
+    scattered = rule in ("uniform", "negative-margin", "residual")
+    if few and randomized and scattered and isinstance(estimator, NystroemClassifier):
+        failures["check_classifiers_train"] = THREE
     return failures
 
 
-@pytest.mark.filterwarnings("ignore:fit keeps no sums")  # scikit-learn calls partial_fit after fit
-@parametrize_with_checks([*estimators(SAMPLE), *LEARNED], expected_failed_checks=expected_failures)
+# scikit-learn calls partial_fit after fit
+without_sums = pytest.mark.filterwarnings("ignore:fit keeps no sums")
+
+
+@without_sums
+@parametrize_with_checks(estimators(DEFAULTS), expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.all_combinations
-@pytest.mark.filterwarnings("ignore:fit keeps no sums")
+@pytest.mark.slow
+@without_sums
 @parametrize_with_checks(
-    estimators(row for row in COMBINATIONS if row not in SAMPLE),
+    [*estimators(SAMPLE[len(DEFAULTS) :]), *LEARNED], expected_failed_checks=expected_failures
+)
+def test_scikit_learn_contract_of_all_pairs(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.all_combinations
+@without_sums
+@parametrize_with_checks(
+    [*estimators(row for row in COMBINATIONS if row not in SAMPLE), *LEARNED_IN_A_BUDGET],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_contract_of_all_combinations(estimator, check):

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._ridge.feature_map import StandardMap
-from nysplus._rows import on_disk as _streams
+from nysplus._rows.on_disk import ChunkRules, using_chunk_rules
 from nysplus.kernels import RBF, FunctionKernel, Linear, Polynomial, Sigmoid
 from nysplus.landmarks import Problem, select_landmarks
 from nysplus.landmarks.unsupervised import LeverageScores, RPCholesky, Uniform, leverage_scores
@@ -151,15 +151,15 @@ def test_kernel_evaluations_are_counted(selector, rng):
 
 @pytest.mark.parametrize("model", [NystroemClassifier, NystroemRegressor])
 @every_rule
-def test_fit_from_a_memory_map_equals_fit_in_memory(tmp_path, monkeypatch, selector, model, rng):
-    monkeypatch.setattr(_streams, "MAX_CHUNK_ROWS", 61)
+def test_fit_from_a_memory_map_equals_fit_in_memory(tmp_path, selector, model, rng):
     X = rng.randn(500, 3)
     y = (X[:, 0] > X[:, 1]).astype(int)
     np.save(tmp_path / "X.npy", X)
     selection = clone(selector).set_params(max_rows=300)
     estimator = model(n_components=20, gamma=0.5, selection=selection, random_state=0)
     inside = clone(estimator).fit(X, y)
-    outside = clone(estimator).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    with using_chunk_rules(ChunkRules(max_rows=61)):
+        outside = clone(estimator).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
     np.testing.assert_array_equal(outside.landmark_indices_, inside.landmark_indices_)
     np.testing.assert_array_equal(outside.landmarks_, X[inside.landmark_indices_])
     assert outside.n_kernel_evaluations_ == inside.n_kernel_evaluations_

@@ -207,7 +207,7 @@ def _rows(model: Any, X: Any, y: Any, max_rows: int, rng: np.random.RandomState)
     wanted = TargetSpec(None)
     if y is not None:
         weights = getattr(model, "class_weight", None)
-        wanted = TargetSpec(model._kind, weights, model._model.code, several=False)
+        wanted = TargetSpec(model._kind, weights, model._model.code, needs_two_classes=False)
     blocks, _ = open_rows(model, X, y, None, wanted, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.sort(blocks.sample(min(max_rows, blocks.n_candidates), rng)))
     if rows.targets is None:

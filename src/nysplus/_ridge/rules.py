@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SolverRules:
-    """Tolerances, sizes and costs of the solvers; `docs/numerics.md` derives them.
+    """Tolerances, sizes and costs of the solvers; `docs/background/numerics.md` derives them.
 
     A *gap* is the distance of the objective from its minimum, relative to the minimum.
     """

@@ -7,7 +7,7 @@
 - `Iterative`: conjugate gradients from a sketch of the rows. No n² for every row at all.
 
 Every solver checks its own result; `solve_ridge` goes on to the next solver if the check fails.
-`docs/numerics.md` derives the rules.
+`docs/background/numerics.md` derives the rules.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class GramFirst:
         """Return this solver if, by the landmarks alone, its solution is likely to pass.
 
         Typical sizes: ‖G‖ is a hundredth of N·n, and the smallest eigenvalue of the features'
-        scatter is 20 N/n times that of B (docs/numerics.md has the range on five datasets).
+        scatter is 20 N/n times that of B (docs/background/numerics.md has the range on five datasets).
         """
         rules, feature_map = problem.rules, problem.feature_map
         N, n = problem.blocks.n_rows, feature_map.n_landmarks

@@ -1,4 +1,4 @@
-"""What passes sum up beside moments: spreads, and the rows of largest score."""
+"""Sums over rows beside moments: means and variances, rows of largest score, scores of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from nysplus._typing import Float, Rows
 
-# So many rows beyond those that are kept are not worth sorting yet.
+# Rows beyond twice the number to keep that are collected before they are sorted.
 FEW_ROWS = 4096
 
 
@@ -34,12 +34,12 @@ class MeanAndScatter:
 
     @classmethod
     def zero(cls, shape: tuple[int, ...] = ()) -> MeanAndScatter:
-        """Return the spread of nothing, to which others are added."""
+        """Return the mean and scatter of no rows, to which others are added."""
         return cls(0.0, np.zeros(shape), np.zeros(shape))
 
     @classmethod
     def of_columns(cls, Y: Float, weight: Float) -> MeanAndScatter:
-        """Return the spread of every column."""
+        """Return the mean and scatter of every column."""
         mass = float(weight.sum())
         if mass == 0:
             return cls.zero(Y.shape[1:])
@@ -48,7 +48,7 @@ class MeanAndScatter:
 
     @classmethod
     def of_cells(cls, X: Any, weight: Float) -> MeanAndScatter:
-        """Return the spread of all entries of X together."""
+        """Return the mean and scatter of all entries of X together."""
         mass = float(weight.sum()) * X.shape[1]
         if mass == 0:
             return cls.zero()
@@ -78,7 +78,7 @@ class MeanAndScatter:
 
 
 def row_numbers(rows: Rows) -> npt.NDArray[np.intp]:
-    """Return the numbers of rows that stand in a row, or that are given one by one."""
+    """Return row numbers as an array."""
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
@@ -86,8 +86,8 @@ def row_numbers(rows: Rows) -> npt.NDArray[np.intp]:
 class TopRows:
     """The rows of largest score seen so far, at most `n`, largest first, ties by row number.
 
-    Scores are compared to nine decimals: equal rows get equal scores only up to rounding that
-    depends on where in a block they stand, and must not be chosen by that.
+    Scores are compared to nine decimals: the scores of equal rows differ by rounding, which depends
+    on their position in a block and must not decide between them.
     """
 
     n: int
@@ -96,12 +96,12 @@ class TopRows:
 
     @classmethod
     def zero(cls, n: int) -> TopRows:
-        """Return the best of no rows."""
+        """Return the largest scores of no rows."""
         return cls(n, np.zeros(0), np.zeros(0, dtype=np.intp))
 
     @classmethod
     def of(cls, n: int, scores: Float, rows: Rows) -> TopRows:
-        """Return the best of a block."""
+        """Return the largest scores of a block."""
         kept = np.flatnonzero(scores > -np.inf)
         largest = cls(n, np.round(scores[kept], 9), row_numbers(rows)[kept])
         largest._prune(n)
@@ -114,7 +114,7 @@ class TopRows:
     def __iadd__(self, other: TopRows) -> TopRows:
         self.scores = np.concatenate([self.scores, other.scores])
         self.rows = np.concatenate([self.rows, other.rows])
-        # sorted now and then only, so that every row is sorted a few times at most
+        # not sorted at every addition, so that each row is sorted a few times at most
         if len(self.rows) > 2 * self.n + FEW_ROWS:
             self._prune(self.n)
         return self
@@ -127,7 +127,7 @@ class TopRows:
 
 @dataclass
 class ScoredRows:
-    """Scores of some rows, with what they are compared with.
+    """Scores of some rows, with their targets and weights.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class ScoredRows:
 
     @classmethod
     def zero(cls, n_outputs: int) -> ScoredRows:
-        """Return the list of no rows."""
+        """Return the scores of no rows."""
         nothing = np.zeros((0, n_outputs))
         return cls(np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros(0))
 

@@ -11,22 +11,29 @@ import numpy as np
 
 from nysplus._rows.on_dask import is_dask, lazily
 from nysplus._rows.on_disk import read
-from nysplus._rows.opening import _opened
+from nysplus._rows.opening import open_elsewhere
 from nysplus._rows.readers import Source
-from nysplus._validation import (
-    check_rows,
-)
+from nysplus._validation import check_rows
 
 
-def predicted(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
-    """Return ``function(rows)`` of all rows; lazily for Dask, chunk by chunk from elsewhere."""
+def apply_to_rows(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
+    """Return ``function(rows)`` of all rows, lazily for Dask and chunk by chunk from elsewhere.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose columns the rows are checked against.
+    X : rows, as for `fit`
+    function : callable
+        From checked rows to an array with an entry for each; can be pickled.
+    """
     if is_dask(X):
         names = getattr(estimator, "feature_names_in_", None)
         columns = copy(estimator)
-        columns.__dict__.pop("_model", None)  # the function is all that travels
+        columns.__dict__.pop("_model", None)  # the function is all that workers need
         work = partial(_on_worker, columns, function)
         return lazily(X, work, estimator.n_features_in_, names)
-    source = _opened(estimator, X, None, None, reset=False)
+    source = open_elsewhere(estimator, X, None, None, reset=False)
     if source is None:
         return function(check_rows(estimator, X, reset=False))
     assert isinstance(source, Source)

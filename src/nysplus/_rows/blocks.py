@@ -1,8 +1,8 @@
-"""Rows in blocks: the one place that knows how many rows fit in memory.
+"""Rows in blocks that fit in memory.
 
-:class:`RowBlocks` is what a fit may do with rows: sum something up over all of them, and look at
-some of them. :class:`Blocks` does it for rows in memory; rows on disk
-(:mod:`nysplus._rows.on_disk`) and on a cluster (:mod:`nysplus._rows.on_dask`) know the same verbs.
+:class:`RowBlocks` has the two operations of a fit on rows: a sum over all of them, and a gather of
+some of them. :class:`Blocks` implements both for rows in memory, :mod:`nysplus._rows.on_disk` and
+:mod:`nysplus._rows.on_dask` for rows elsewhere.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from nysplus._runtime.progress import Progress
 from nysplus._runtime.threads import in_threads, thread_count
 from nysplus._typing import Additive, Float, Rows
 
-# Entries that stay in a core's cache between two simple operations on them.
+# Number of entries that stay in the cache of a core from one simple operation to the next.
 VARIANCE_CELLS = 2**18
-# Up to here rows are drawn by a permutation, beyond by a method that takes no memory for the rest.
+# Of at most this many rows a sample is drawn by a permutation, as scikit-learn does; of more rows
+# without one, which would take too much memory.
 MAX_PERMUTED = 2**22
 Part = TypeVar("Part", bound=Additive)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows with everything that belongs to them.
+    """Some rows with their targets and weights.
 
     Attributes
     ----------
     X : ndarray or CSR of shape (b, d)
-        As stored: any numeric type.
+        In the stored type: any numeric one.
     rows : slice or ndarray of shape (b,)
-        Where the rows stand among all rows.
+        Numbers of the rows among all rows.
     targets : Targets or None
-        Of these rows.
     sample_weight : ndarray of shape (b,) or None
-        How many observations each row stands for.
+        Number of observations that each row stands for.
     class_weight : ndarray of shape (b,) or None
-        How much one observation of the row weighs.
+        Weight of one observation of each row.
     """
 
     X: Any
@@ -94,7 +94,7 @@ class Block:
 
     @property
     def counts(self) -> Float:
-        """How many observations each row stands for, ones where no weights were given."""
+        """Number of observations that each row stands for: 1 where no weights were given."""
         return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
 
     @property
@@ -117,14 +117,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Work(Generic[Part]):
-    """What a pass does.
+    """The sum that a pass computes.
 
     Attributes
     ----------
     part : callable
-        What a block adds.
+        Returns the sum over a block.
     zero : callable
-        Makes the sum over no rows.
+        Returns the sum over no rows.
     row_bytes : int
         Bytes of temporaries that `part` needs for each row.
     """
@@ -136,9 +136,9 @@ class Work(Generic[Part]):
     def slices(
         self, n_rows: int, done: int = 0, held: int = 0, threads: int | None = None
     ) -> list[slice]:
-        """Cut rows into blocks, of which `done` rows are behind; `held` bytes are taken already."""
+        """Cut rows into blocks, without the first `done` rows; `held` bytes are in use already."""
         threads = threads or thread_count()
-        # the sum, and the addends that threads are at or that wait to be added
+        # the sum, and the addends that threads compute or that wait to be added
         sums = (threads + 2) * int(getattr(self.zero(), "nbytes", 0))
         return [
             slice(max(rows.start, done), rows.stop)
@@ -148,7 +148,7 @@ class Work(Generic[Part]):
 
 
 class RowBlocks(ABC):
-    """All rows of a fit, wherever they are.
+    """All rows of a fit, in memory, on disk or on a cluster.
 
     Attributes
     ----------
@@ -156,11 +156,11 @@ class RowBlocks(ABC):
     dtype : dtype
         Floating type of the rows (see :func:`float_dtype`).
     n_outputs : int
-        Columns of the coded targets, 0 where there are none.
+        Number of columns of the coded targets, 0 where there are none.
     discrete : bool
         Whether the targets are classes or labels.
     n_candidates : int
-        Number of rows that may become landmarks: those that weigh anything.
+        Number of rows that may become landmarks: rows of positive weight.
     progress : Progress
     journal : Journal
     """
@@ -170,12 +170,12 @@ class RowBlocks(ABC):
 
     @property
     def local(self) -> bool:
-        """Whether parts of a sum run in this process each time and may leave something behind."""
+        """Whether every sum runs in this process, so that its parts may have side effects."""
         return False
 
     @property
     def remote(self) -> bool:
-        """Whether rows are on other machines, and better stay there."""
+        """Whether rows are on other machines, where gathering them is slow."""
         return False
 
     @property
@@ -204,10 +204,7 @@ class RowBlocks(ABC):
 
     @abstractmethod
     def variance(self) -> float:
-        """Return the variance of all entries of X taken together, as gamma="scale" uses it.
-
-        Rows count as often as their sample weight says.
-        """
+        """Return the variance of all entries of X, weighted by `sample_weight`."""
 
     @abstractmethod
     def target_spread(self) -> MeanAndScatter:
@@ -215,7 +212,7 @@ class RowBlocks(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Return a hash by which other rows are told from these."""
+        """Return a hash of the rows, their targets and weights."""
 
     @abstractmethod
     def gather(self, rows: npt.NDArray[np.intp]) -> Block:
@@ -227,7 +224,7 @@ class RowBlocks(ABC):
 
     @abstractmethod
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
-        """Add to `step` what the work gives of all rows from its position on."""
+        """Add to `step` the sum over all rows from its position on."""
 
     def fold(
         self,
@@ -241,9 +238,9 @@ class RowBlocks(ABC):
         Parameters
         ----------
         part : callable
-            Depends on its block alone; may run in other threads, processes or machines.
+            Depends on its block alone; may run in another thread, process or machine.
         zero : callable
-            Makes the sum over no rows, which others are added to in place.
+            Returns the sum over no rows, to which others are added in place.
         row_bytes : int
             Bytes of temporaries that `part` needs for each row.
         stage : str
@@ -256,7 +253,7 @@ class RowBlocks(ABC):
         return step.finish()
 
     def some(self, rows: npt.NDArray[np.intp]) -> Blocks:
-        """Return some rows, few enough to fit in memory, as rows of their own."""
+        """Return some rows, few enough to fit in memory, as all rows of another fit."""
         return self.gather(rows).blocks(self.progress.aside())
 
     def largest(
@@ -272,8 +269,8 @@ class RowBlocks(ABC):
     def sample(self, n: int, rng: np.random.RandomState) -> npt.NDArray[np.intp]:
         """Draw `n` distinct candidate rows uniformly (all of them, in order, when `n` covers them).
 
-        Draws as scikit-learn's ``Nystroem`` does, so equal seeds give equal landmarks; above
-        `MAX_PERMUTED` rows without their permutation, which would need memory for every row.
+        The draw is that of scikit-learn's ``Nystroem``, so equal seeds give equal landmarks. Above
+        `MAX_PERMUTED` rows it needs no permutation, which would take memory for every row.
         """
         count = self.n_candidates
         if n >= count:
@@ -290,12 +287,12 @@ class Blocks(RowBlocks):
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Any numeric type; blocks are converted one at a time.
+        Any numeric type; blocks are converted to floats one at a time.
     targets : Targets, optional
     sample_weight : ndarray of shape (n_rows,), optional
-        How many observations each row stands for.
+        Number of observations that each row stands for.
     class_weight : ndarray of shape (n_rows,), optional
-        How much one observation of the row weighs.
+        Weight of one observation of each row.
     progress : Progress
     journal : Journal
     """
@@ -324,7 +321,7 @@ class Blocks(RowBlocks):
 
     @property
     def n_outputs(self) -> int:
-        """Columns of the coded targets."""
+        """Number of columns of the coded targets."""
         return 0 if self.targets is None else self.targets.n_outputs
 
     @property
@@ -334,12 +331,12 @@ class Blocks(RowBlocks):
 
     @property
     def local(self) -> bool:
-        """Whether parts of a sum may leave something behind: not if a record may replace them."""
+        """Whether every sum runs: not where a record may replace one."""
         return not self.journal.recording
 
     @property
     def n_candidates(self) -> int:
-        """Number of rows that weigh anything."""
+        """Number of rows of positive weight."""
         if self.sample_weight is None:
             return self.n_rows
         return int(np.count_nonzero(self.sample_weight))
@@ -350,7 +347,7 @@ class Blocks(RowBlocks):
         return np.flatnonzero(self.sample_weight)[positions]
 
     def block(self, rows: Rows) -> Block:
-        """Return some rows as they are stored."""
+        """Return some rows in their stored type."""
         return Block(
             self.X[rows],
             rows,
@@ -365,7 +362,7 @@ class Blocks(RowBlocks):
         return replace(some, X=some.X.astype(self.dtype, copy=False))
 
     def without(self, rows: npt.NDArray[np.intp]) -> Blocks:
-        """Return the same rows, of which those with the numbers `rows` weigh nothing."""
+        """Return the same rows with weight 0 for those with the numbers `rows`."""
         counts = np.ones(self.n_rows) if self.sample_weight is None else self.sample_weight.copy()
         counts[rows] = 0.0
         return replace(self, sample_weight=counts)
@@ -387,7 +384,7 @@ class Blocks(RowBlocks):
         return spread
 
     def variance(self) -> float:
-        """Return the variance of all entries of X taken together. One pass, O(N d)."""
+        """Return the variance of all entries of X. One pass, O(N d)."""
 
         def part(rows: slice) -> MeanAndScatter:
             block = self.block(rows)
@@ -400,7 +397,7 @@ class Blocks(RowBlocks):
         return float(spread.variance)
 
     def fingerprint(self) -> str:
-        """Return a hash of everything."""
+        """Return a hash of the rows, their targets and weights."""
         known = self.X, self.targets, self.sample_weight, self.class_weight
         digest: str = joblib.hash(known)
         return digest

@@ -1,7 +1,8 @@
-"""Rows on a Dask cluster: the same verbs over its partitions, and no numerics.
+"""Rows on a Dask cluster: sums over its partitions, without numerics of their own.
 
-What a pass computes travels to the workers once; sums travel back along a tree, and the client
-sees the last one only. Without a client the partitions are read one after the other.
+The function of a pass is sent to the workers once. Sums of partitions are added along a tree on
+the workers, and only the last one reaches the client. Without a client the partitions are read
+one after the other.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from nysplus._runtime.checkpoint import Step
 from nysplus._runtime.progress import Advance, Progress
 from nysplus._typing import Additive, Kind
 
-# Of a worker's memory for each of its threads, the share that blocks may take; the rest is for
+# Blocks may take the memory of a worker's thread divided by this number; the rest is for
 # partitions and sums.
 WORKER_SHARE = 8
-# How often a pass is begun if all workers that know what to do are lost.
+# Number of times that a pass is started if all workers that have its function are lost.
 ATTEMPTS = 3
-# Targets that the client looks at before a fit.
+# Number of targets that are sent to the client before a fit.
 SHOWN_ROWS = 1000
 Part = TypeVar("Part", bound=Additive)
 
@@ -46,7 +47,7 @@ Names = tuple[str, ...] | None
 
 
 def is_dask(X: Any) -> bool:
-    """Tell whether X is a Dask collection, or a list of delayed blocks."""
+    """Return whether X is a Dask collection, or a list of delayed blocks."""
     first = X[0] if isinstance(X, (list, tuple)) and len(X) else X
     return type(first).__module__.partition(".")[0] in {"dask", "dask_expr"}
 
@@ -86,11 +87,11 @@ def _feature_names(X: Any, y: Any, sample_weight: Any, features: Any) -> tuple[s
     taken = [name for name in (y, sample_weight) if isinstance(name, str)]
     if isinstance(y, list):
         taken += y
-    wanted = [name for name in X.columns if name not in taken] if features is None else features
-    missing = [name for name in [*taken, *wanted] if name not in X.columns]
+    names = [name for name in X.columns if name not in taken] if features is None else features
+    missing = [name for name in [*taken, *names] if name not in X.columns]
     if missing:
         raise ValueError(f"X has no columns {missing}. It has {list(X.columns)}.")
-    return tuple(wanted)
+    return tuple(names)
 
 
 def _partitions(X: Any, y: Any, sample_weight: Any, names: Names) -> list[Any]:
@@ -118,7 +119,7 @@ def _partitions(X: Any, y: Any, sample_weight: Any, names: Names) -> list[Any]:
 
 
 def _beside(X: Any, what: str, values: Any) -> Any:
-    """Return what stands beside the rows of an array, in the same chunks."""
+    """Return targets or weights in the same chunks as the rows of an array."""
     if values is None:
         return None
     if isinstance(values, str):
@@ -130,7 +131,7 @@ def _beside(X: Any, what: str, values: Any) -> Any:
     elif hasattr(values, "to_dask_array"):
         values = values.to_dask_array()
     if np.isnan(X.shape[0]) or np.isnan(values.shape[0]):
-        return values  # sizes that nobody knows have to fit already
+        return values  # unknown sizes cannot be compared, nor rechunked
     if values.shape[0] != X.shape[0]:
         raise ValueError(
             f"X has {X.shape[0]} rows, {what} has {values.shape[0]}. Pass one entry for each row."
@@ -142,14 +143,14 @@ def _column(X: Any, what: str, values: Any) -> Any:
     """Return a column that is named, or given as a series."""
     if values is not None and not isinstance(values, (str, list)) and not is_dask(values):
         raise ValueError(
-            f"{what} is a {type(values).__name__} beside a Dask data frame, of which nobody knows "
-            "how many rows each partition has. Pass the name of a column, or a Dask series."
+            f"{what} is a {type(values).__name__} and X a Dask data frame, whose partitions have "
+            "unknown numbers of rows. Pass the name of a column, or a Dask series."
         )
     return X[values] if isinstance(values, (str, list)) else values
 
 
 def _holders(key: Any, graph: dict[Any, Any], holders: dict[Any, Any]) -> list[str]:
-    """Return the workers that hold a result, or else what it is made of."""
+    """Return the workers that hold a result, or else its inputs."""
     seen, waiting, found = {key}, [key], []
     while waiting:
         key = waiting.pop()
@@ -194,7 +195,7 @@ class DaskRows:
         return self._first.targets[:n]
 
     def survey(self, kind: Kind | None, progress: Progress) -> Survey:
-        """Look at all rows once, where they are."""
+        """Return the survey of all rows, computed by the workers."""
         progress.passes += 1
         first = self._first.traits
         leaves = [self._leaf(_surveyed, number, kind, first) for number in range(len(self.parts))]
@@ -204,11 +205,11 @@ class DaskRows:
         return found
 
     def total(self, job: Job[Part], sizes: list[int], advance: Advance) -> Part:
-        """Return the sum of what a job gives of all partitions."""
+        """Return the sum of a job over all partitions."""
         from distributed.client import CancelledError
 
         for _ in range(ATTEMPTS - 1):
-            with suppress(CancelledError):  # all workers that had the job are gone: send it again
+            with suppress(CancelledError):  # all workers that had the job are lost: send it again
                 return self._total(job, sizes, advance)
         return self._total(job, sizes, advance)
 
@@ -223,7 +224,7 @@ class DaskRows:
         return total
 
     def taken(self, rows: npt.NDArray[np.intp], sizes: list[int]) -> Chunk:
-        """Return the rows with the given numbers, in that order; nothing else moves."""
+        """Return the rows with the given numbers, in that order; no other rows are sent."""
         starts = np.cumsum([0, *sizes])
         home = np.searchsorted(starts, rows, side="right") - 1
         homes = np.unique(home)
@@ -242,9 +243,9 @@ class DaskRows:
         return leaf(self.parts[number], int(number), self.feature_names, *arguments)
 
     def _begun(self, leaves: list[Any], numbers: list[int]) -> list[Any]:
-        """Return the futures of some leaves, each computed where its partition is or shall be.
+        """Return the futures of some leaves, each computed on the worker of its partition.
 
-        Left to itself the scheduler evens out the load by moving partitions.
+        The scheduler's own choice evens out the load by moving partitions, which takes longer.
         """
         homes = self._homes()
         return [
@@ -253,9 +254,9 @@ class DaskRows:
         ]
 
     def _homes(self) -> list[list[str]]:
-        """Return the workers of each partition: those that hold it, or else neighbours share one.
+        """Return the workers of each partition: those that hold it, or one shared with neighbours.
 
-        Sums of neighbours are added first, so most of them need not move.
+        Sums of neighbouring partitions are added first, so that most of them stay on their worker.
         """
         holders = self.client.who_has()
         threads = [worker for worker, n in self.client.nthreads().items() for _ in range(n)]
@@ -263,15 +264,15 @@ class DaskRows:
         homes = []
         for number, part in enumerate(self.parts):
             rows = part[0] if isinstance(part, tuple) else part
-            graph = rows.dask  # a delayed object may make it anew each time it is asked
+            graph = rows.dask  # a delayed object may build it each time
             if id(graph) not in graphs:
-                graphs[id(graph)] = graph, dict(graph)  # kept, lest another take its id
+                graphs[id(graph)] = graph, dict(graph)  # kept: its id must not be used again
             known = _holders(rows.key, graphs[id(graph)][1], holders)
             homes.append(known or [threads[number * len(threads) // len(self.parts)]])
         return homes
 
     def _added(self, leaves: list[Any], sizes: list[int], advance: Advance) -> Any:
-        """Return the sum of the leaves, added along a tree; their own results are let go early."""
+        """Return the sum of the leaves, added along a tree; their results are released early."""
         import dask
         from distributed import as_completed
 
@@ -283,7 +284,7 @@ class DaskRows:
             level = [join(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
         root = begun[0] if len(begun) == 1 else self.client.compute(level[0])
         waiting = as_completed(begun)
-        del begun, level  # who holds a future keeps its result on the workers
+        del begun, level  # a future that is referred to keeps its result on the workers
         for future in waiting:
             advance(rows[future.key])
         return root.result()
@@ -291,7 +292,7 @@ class DaskRows:
 
 @dataclass(frozen=True)
 class Job(Generic[Part]):
-    """What a pass does with a partition.
+    """The work of a pass on a partition.
 
     Attributes
     ----------
@@ -332,7 +333,7 @@ class DaskBlocks(SurveyedBlocks):
         return self.coding.gathered(self.rows.taken(rows, self._sizes), rows)
 
 
-# ---- what runs on the workers ------------------------------------------------------------------
+# ---- functions that run on the workers ---------------------------------------------------------
 
 
 def _chunk(raw: Any, number: int, names: Names) -> Chunk:
@@ -366,7 +367,7 @@ def _surveyed(
 
 
 def _summed(raw: Any, number: int, names: Names, job: Job[Part], start: int) -> Part:
-    """Return the sum over one partition, in blocks that leave the worker room."""
+    """Return the sum over one partition, in blocks that fit in the memory of the worker."""
     chunk = _chunk(raw, number, names)
     total = job.work.zero()
     with config_context(working_memory=min(job.working_memory, _worker_memory())):
@@ -398,7 +399,7 @@ def _taken(raw: Any, number: int, names: Names, rows: npt.NDArray[np.intp]) -> C
 
 
 def _joined(first: Part, second: Part) -> Part:
-    """Return the sum of two sums, which stay as they are: others may still need them."""
+    """Return the sum of two sums, which stay unchanged: Dask may need them again."""
     return deepcopy(first).__iadd__(second)
 
 

@@ -1,8 +1,10 @@
-"""Rows that stay on disk, or wherever they come from, and are read chunk by chunk."""
+"""Rows that are read chunk by chunk in every pass: from disk, or from the user's code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -20,24 +22,67 @@ from nysplus._runtime.progress import Progress
 from nysplus._runtime.threads import ahead, in_threads, thread_count
 from nysplus._typing import Additive, Float, Kind, Rows
 
-# Rows read at once, at most; fewer where they would take this share of the working memory.
-MAX_CHUNK_ROWS = 2**16
-CHUNK_SHARE = 16
-# Chunks that are held at once: one being read, one waiting, one being worked on.
-HELD_CHUNKS = 3
 Part = TypeVar("Part", bound=Additive)
 
 
+@dataclass(frozen=True)
+class ChunkRules:
+    """The sizes of the chunks that rows are read in.
+
+    Attributes
+    ----------
+    max_rows : int
+        Largest number of rows of a chunk. Larger chunks read no faster.
+    memory_share : int
+        A chunk takes at most the working memory divided by this number, so that the chunks and the
+        blocks that are made of them fit.
+    n_held : int
+        Number of chunks in memory: one is being read, one waits, one is computed with.
+    max_sparse_cells : int
+        Stored cells of a sparse row for which memory is reserved, at most: how many it has is not
+        known before it is read.
+    """
+
+    max_rows: int = 2**16
+    memory_share: int = 16
+    n_held: int = 3
+    max_sparse_cells: int = 2**12
+
+    def n_rows(self, source: Source) -> int:
+        """Return the number of rows of a chunk of a source."""
+        d = source.n_features
+        row_bytes = 8 * (min(d, self.max_sparse_cells) if source.sparse else d)
+        most = working_bytes() // self.memory_share // max(row_bytes, 1)
+        return int(np.clip(most, 1, self.max_rows))
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the chunks of a pass take."""
+        return working_bytes() // self.memory_share * self.n_held
+
+
+DEFAULT_RULES = ChunkRules()
+
+_chunk_rules: ContextVar[ChunkRules] = ContextVar("chunk_rules", default=DEFAULT_RULES)
+
+
+@contextmanager
+def using_chunk_rules(rules: ChunkRules) -> Iterator[None]:
+    """Set the rules of all passes inside the context."""
+    token = _chunk_rules.set(rules)
+    try:
+        yield
+    finally:
+        _chunk_rules.reset(token)
+
+
 def read(source: Source) -> Iterator[Chunk]:
-    """Yield the chunks of a source, the next one being read while one is used."""
-    # what a sparse row takes is not known; a dense one is the worst case only up to here
-    row_bytes = 8 * min(source.n_features, 2**12 if source.sparse else source.n_features)
-    most = working_bytes() // CHUNK_SHARE // max(row_bytes, 1)
-    return ahead(source.chunks(int(np.clip(most, 1, MAX_CHUNK_ROWS))))
+    """Yield the chunks of a source; the next one is read while one is used."""
+    return ahead(source.chunks(_chunk_rules.get().n_rows(source)))
 
 
 def survey_source(source: Source, kind: Kind | None, progress: Progress) -> Survey:
-    """Look at all rows once."""
+    """Return the survey of all rows, in one pass."""
 
     def look(chunk: Chunk) -> Survey:
         return Survey.of(chunk.X, chunk.y, chunk.sample_weight, kind)
@@ -45,7 +90,7 @@ def survey_source(source: Source, kind: Kind | None, progress: Progress) -> Surv
     progress.passes += 1
     with progress.stage("survey", source.n_rows, None) as advance:
         looks = in_threads(look, read(source))
-        found = next(looks)  # sources without rows raise
+        found = next(looks)  # a source without rows has raised
         advance(found.n_rows)
         for seen in looks:
             found += seen
@@ -55,16 +100,16 @@ def survey_source(source: Source, kind: Kind | None, progress: Progress) -> Surv
 
 @dataclass(frozen=True)
 class Coding:
-    """How rows as they are stored become blocks.
+    """The code and the weights that make blocks of chunks.
 
     Attributes
     ----------
     dtype : dtype
         Floating type of the rows.
     code : TargetCode or None
-        Of the targets; None where nobody looks at them.
+        Code of the targets; None where they are ignored.
     class_factors : ndarray of shape (n_classes,), or None
-        How much one observation of each class weighs.
+        Weight of one observation of each class.
     """
 
     dtype: np.dtype[Any]
@@ -72,20 +117,20 @@ class Coding:
     class_factors: Float | None = None
 
     def block(self, chunk: Chunk, rows: Rows) -> Block:
-        """Return a chunk of the rows with the numbers `rows`: targets coded, classes weighted."""
+        """Return a chunk, whose rows have the numbers `rows`, as a block."""
         targets = None if self.code is None else self.code.encode(np.asarray(chunk.y))
         factors = None if targets is None else targets.of_class(self.class_factors)
         return Block(chunk.X, rows, targets, chunk.sample_weight, factors)
 
     def gathered(self, chunk: Chunk, rows: npt.NDArray[np.intp]) -> Block:
-        """Return the same with features as floats."""
+        """Return a chunk as a block with features as floats."""
         block = self.block(chunk, rows)
         return replace(block, X=block.X.astype(self.dtype, copy=False))
 
 
 @dataclass(frozen=True)
 class SurveyedBlocks(RowBlocks):
-    """Rows that were looked at once and not kept.
+    """Rows of which a survey is known, and which are not in memory.
 
     Parameters
     ----------
@@ -127,14 +172,14 @@ class SurveyedBlocks(RowBlocks):
 
     @property
     def n_candidates(self) -> int:
-        """Number of rows that weigh anything."""
+        """Number of rows of positive weight."""
         return self.survey.n_candidates
 
     def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return self.survey.candidate(positions)
 
     def variance(self) -> float:
-        """Return the variance of all entries of X, which the survey has found."""
+        """Return the variance of all entries of X, from the survey."""
         return float(self.survey.cells.variance)
 
     def target_spread(self) -> MeanAndScatter:
@@ -143,7 +188,7 @@ class SurveyedBlocks(RowBlocks):
         return self.survey.target_spread(self.coding.code, self.coding.class_factors)
 
     def fingerprint(self) -> str:
-        """Return a hash of what the survey has found."""
+        """Return a hash of the rows, from the survey."""
         return self.survey.digest()
 
 
@@ -154,8 +199,8 @@ class StreamBlocks(SurveyedBlocks):
     source: Source = field(kw_only=True)
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
-        held = working_bytes() // CHUNK_SHARE * HELD_CHUNKS
-        # asked for now: while threads share the work, each may use one only
+        held = _chunk_rules.get().held_bytes
+        # counted now: inside the threads that share the work it would be 1
         begin, threads = step.position, thread_count()
 
         def pieces() -> Iterator[tuple[Chunk, slice]]:
@@ -174,7 +219,7 @@ class StreamBlocks(SurveyedBlocks):
                 step.add(addend, stop)
 
     def gather(self, rows: npt.NDArray[np.intp]) -> Block:
-        """Return some rows, with features as floats: by a pass where they cannot be looked up."""
+        """Return some rows, with features as floats; most sources need a pass for it."""
         chunk = self.source.take(rows)
         if chunk is None:
             chunk = self._collected(rows)
@@ -183,13 +228,13 @@ class StreamBlocks(SurveyedBlocks):
     def _collected(self, rows: npt.NDArray[np.intp]) -> Chunk:
         """Return some rows in the given order, read in one pass up to the last of them."""
         order = np.argsort(rows, kind="stable")
-        wanted, found = rows[order], []
+        ordered, found = rows[order], []
         self.progress.passes += 1
-        with self.progress.stage(f"{len(rows):,} rows", int(wanted[-1]) + 1, None) as advance:
+        with self.progress.stage(f"{len(rows):,} rows", int(ordered[-1]) + 1, None) as advance:
             for chunk in read(self.source):
-                first, last = np.searchsorted(wanted, [chunk.start, chunk.start + chunk.n_rows])
-                found.append(chunk.take(wanted[first:last] - chunk.start))
+                first, last = np.searchsorted(ordered, [chunk.start, chunk.start + chunk.n_rows])
+                found.append(chunk.take(ordered[first:last] - chunk.start))
                 advance(chunk.n_rows)
-                if last == len(wanted):
+                if last == len(ordered):
                     break
         return join_chunks(found).take(np.argsort(order))

@@ -1,4 +1,7 @@
-"""What an estimator was given, made into blocks: arrays at once, anything else by a first look."""
+"""Open the rows that an estimator was given.
+
+Arrays are checked and become blocks at once; rows from elsewhere are surveyed in a first pass.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from nysplus._validation import (
     flat_labels,
 )
 
-# Targets by which classes are told from values.
+# Number of targets that decide between classes and values, where an estimator takes both.
 LOOKED_AT = 1000
 
 Opened = tuple[RowBlocks, TargetCode | None]
@@ -35,45 +38,45 @@ Opened = tuple[RowBlocks, TargetCode | None]
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """What an estimator makes of the targets.
+    """The targets that an estimator expects.
 
     Attributes
     ----------
-    kind : "classes", "values" or None
-        None: it does not look at them.
+    kind : {"classes", "values"} or None
+        None: targets are ignored.
     class_weight : dict, "balanced" or None
     code : TargetCode, optional
-        How they are coded, where that is settled already.
+        Code of the targets, where an earlier fit has settled it.
     required : bool
-        Whether it cannot do without; otherwise they may be of the other kind as well.
-    several : bool
-        Whether a single class is too few, as it is for a fit to all rows.
+        Whether missing targets raise. If not, targets of the other kind are accepted as well.
+    needs_two_classes : bool
+        Whether rows of a single class raise. A part of the rows may have one class only.
     """
 
     kind: Kind | None
     class_weight: Any = None
     code: TargetCode | None = None
     required: bool = True
-    several: bool = True
+    needs_two_classes: bool = True
 
     def class_factors(self, code: TargetCode, masses: Callable[[], Float]) -> Float | None:
         """Return the weight of one observation of each class, or None where all weigh 1."""
-        return code.class_factors(self.class_weight, self.several, masses)
+        return code.class_factors(self.class_weight, self.needs_two_classes, masses)
 
 
 @dataclass(frozen=True)
 class RowsToOpen:
-    """Rows before a fit: what is known of them without a look at all of them.
+    """Rows before the first pass over them.
 
     Attributes
     ----------
     n_features : int
     dtype : dtype
         Floating type of the rows.
-    kind : "classes", "values" or None
-        What the targets are; None where nobody looks at them, or there are none.
+    kind : {"classes", "values"} or None
+        Kind of the targets; None where there are none or they are ignored.
     open : callable
-        Returns them as blocks, and how their targets are coded.
+        Returns the rows as blocks, and the code of their targets.
     """
 
     n_features: int
@@ -83,27 +86,28 @@ class RowsToOpen:
 
 
 def open_rows(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, wanted: TargetSpec, reset: bool = True
+    estimator: Any, X: Any, y: Any, sample_weight: Any, spec: TargetSpec, reset: bool = True
 ) -> RowsToOpen:
-    """Check what can be checked without reading rows from elsewhere.
+    """Check rows as far as possible without a pass over rows from elsewhere.
 
     Parameters
     ----------
     estimator : object
-        Gets `n_features_in_` and `feature_names_in_`, or is asked for them.
+        At the beginning of a fit `n_features_in_` and `feature_names_in_` are set; later the rows
+        are compared with them.
     X, y, sample_weight : object
         Anything that `fit` accepts.
-    wanted : TargetSpec
+    spec : TargetSpec
     reset : bool
         Whether this is the beginning of a fit.
     """
-    source = _opened(estimator, X, y, sample_weight, reset)
+    source = open_elsewhere(estimator, X, y, sample_weight, reset)
     given = y is not None if source is None else source.has_targets
-    if wanted.kind is not None and not wanted.required:
-        wanted = replace(wanted, kind=_kind_of(y, source) if given else None)
+    if spec.kind is not None and not spec.required:
+        spec = replace(spec, kind=_kind_of(y, source) if given else None)
     if source is None:
-        return _arrays(estimator, X, y, sample_weight, wanted, reset)
-    if wanted.kind is not None and not given:
+        return _arrays(estimator, X, y, sample_weight, spec, reset)
+    if spec.kind is not None and not given:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. Name "
             "the column with y=…, or give blocks (X, y)."
@@ -111,47 +115,47 @@ def open_rows(
     return RowsToOpen(
         source.n_features,
         float_dtype(source.dtype),
-        wanted.kind,
-        lambda progress, journal: _surveyed(source, wanted, progress, journal),
+        spec.kind,
+        lambda progress, journal: _surveyed(source, spec, progress, journal),
     )
 
 
 def _kind_of(y: Any, source: Source | DaskRows | None) -> Kind:
-    """Tell classes from values of a regression, by some of them."""
+    """Return the kind of the targets, judging by the first of them."""
     some = y if source is None else source.first_targets(LOOKED_AT)
     return "values" if type_of_target(some).startswith("continuous") else "classes"
 
 
 def _arrays(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, wanted: TargetSpec, reset: bool
+    estimator: Any, X: Any, y: Any, sample_weight: Any, spec: TargetSpec, reset: bool
 ) -> RowsToOpen:
-    """Take in rows in memory: everything can be checked at once."""
-    code, targets, factors = wanted.code, None, None
-    if wanted.kind is None:
+    """Check rows in memory, and return them as blocks."""
+    code, targets, factors = spec.code, None, None
+    if spec.kind is None:
         X = check_rows(estimator, X, reset=reset)
     else:
-        numeric = wanted.kind == "values"
+        numeric = spec.kind == "values"
         X, y = check_rows(estimator, X, y, reset=reset, multi_output=True, y_numeric=numeric)
         y = y if numeric else flat_labels(y)
     weight = check_sample_weight(sample_weight, X)
-    if wanted.kind is not None:
-        code = code or code_of(wanted.kind, y.shape[1:], y)
+    if spec.kind is not None:
+        code = code or code_of(spec.kind, y.shape[1:], y)
         targets = code.encode(y)
-        by_class = wanted.class_factors(code, lambda: targets.masses(weight))
+        by_class = spec.class_factors(code, lambda: targets.masses(weight))
         factors = targets.of_class(by_class)
     blocks = Blocks(X, targets, weight, factors)
     return RowsToOpen(
         blocks.n_features,
         blocks.dtype,
-        wanted.kind,
+        spec.kind,
         lambda progress, journal: (replace(blocks, progress=progress, journal=journal), code),
     )
 
 
-def _opened(
+def open_elsewhere(
     estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool
 ) -> Source | DaskRows | None:
-    """Return rows from elsewhere, None for arrays; their columns are those of the estimator."""
+    """Return a source of rows from elsewhere with the estimator's columns, or None for arrays."""
     names = None if reset else getattr(estimator, "feature_names_in_", None)
     width = None if reset else estimator.n_features_in_
     source: Source | DaskRows | None
@@ -182,31 +186,31 @@ def _opened(
 
 
 def _surveyed(
-    source: Source | DaskRows, wanted: TargetSpec, progress: Progress, journal: Journal
+    source: Source | DaskRows, spec: TargetSpec, progress: Progress, journal: Journal
 ) -> Opened:
-    """Look at all rows of a source once; what they are is known then."""
-    if isinstance(source, Source):
-        seen = survey_source(source, wanted.kind, progress)
+    """Survey all rows of a source in one pass, and return them as blocks."""
+    make: Callable[..., RowBlocks]
+    if isinstance(source, DaskRows):
+        seen, make = source.survey(spec.kind, progress), partial(DaskBlocks, rows=source)
     else:
-        seen = source.survey(wanted.kind, progress)
+        seen = survey_source(source, spec.kind, progress)
+        make = partial(StreamBlocks, source=source)
     if seen.n_rows == 0:
         raise ValueError("X has no rows. Pass at least one.")
     check_some_weigh(seen.n_candidates)
-    code = wanted.code
-    if wanted.kind is not None:
-        code = code or seen.code(wanted.kind)
+    code = spec.code
+    if spec.kind is not None:
+        code = code or seen.code(spec.kind)
         code.encode(np.zeros((0, *(seen.y_shape or ()))))  # another number of columns raises
     factors = None
     if code is None:
-        check_no_class_weight(wanted.class_weight)
+        check_no_class_weight(spec.class_weight)
     else:
-        factors = wanted.class_factors(code, partial(seen.masses_of, code))
+        factors = spec.class_factors(code, partial(seen.masses_of, code))
     coding = Coding(float_dtype(source.dtype), code, factors)
-    if isinstance(source, Source):
-        return StreamBlocks(seen, coding, progress, journal, source=source), code
-    return DaskBlocks(seen, coding, progress, journal, rows=source), code
+    return make(seen, coding, progress, journal), code
 
 
 def is_elsewhere(X: Any) -> bool:
-    """Tell whether rows come from elsewhere than memory."""
+    """Return whether rows are on disk, on a cluster or made by the user's code."""
     return is_dask(X) or is_source(X)

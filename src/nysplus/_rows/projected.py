@@ -1,6 +1,6 @@
-"""Rows behind a linear map: ``x ↦ xP``, which turns a kernel of distances into one of a metric.
+"""Rows behind a linear map ``x ↦ xP``, which turns Euclidean distances into those of a metric.
 
-``‖xP − zP‖² = (x − z) PPᵀ (x − z)ᵀ``: whatever works on rows works on rows in another metric.
+``‖xP − zP‖² = (x − z) PPᵀ (x − z)ᵀ``, so a fit to projected rows is a fit in the metric PPᵀ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def project(X: Any, P: Float) -> Any:
     X : ndarray or CSR matrix of shape (b, d)
         Any numeric type.
     P : ndarray of shape (d, r), or (d,) for a diagonal map
-        A diagonal leaves sparse rows sparse, a matrix makes them dense.
+        A diagonal keeps sparse rows sparse, a matrix makes them dense.
     """
     dtype = float_dtype(X.dtype)
     X, P = X.astype(dtype, copy=False), P.astype(dtype, copy=False)
@@ -45,7 +45,7 @@ def project(X: Any, P: Float) -> Any:
 
 
 def composed(first: Float | None, second: Float | None) -> Float | None:
-    """Return the map that does one after the other; None stands for no map."""
+    """Return the composition of two maps, `first` before `second`; None stands for no map."""
     if first is None or second is None:
         return second if first is None else first
     if first.ndim == 1:
@@ -56,7 +56,7 @@ def composed(first: Float | None, second: Float | None) -> Float | None:
 
 @dataclass(frozen=True)
 class _Through(Generic[Part]):
-    """What a block adds once its rows are projected; an object, because it travels to workers."""
+    """A function of blocks applied to projected rows; a class, so that it can be pickled."""
 
     part: Callable[[Block], Part]
     projection: Float
@@ -71,14 +71,15 @@ def _cells(block: Block) -> MeanAndScatter:
 
 @dataclass(frozen=True)
 class ProjectedBlocks(RowBlocks):
-    """The rows of other blocks, wherever these are, seen through a linear map.
+    """The rows of other blocks behind a linear map.
 
-    Nothing is stored: every pass projects the rows it reads, O(N d r), O(N d) for a diagonal.
+    Projected rows are not stored: every pass projects its rows in O(N d r), or O(N d) for a
+    diagonal map.
 
     Parameters
     ----------
     blocks : RowBlocks
-        Their progress and their journal are those of the projected rows as well.
+        The projected rows share their progress and their journal.
     projection : ndarray of shape (d, r), or (d,) for a diagonal map
         P.
     """
@@ -124,7 +125,7 @@ class ProjectedBlocks(RowBlocks):
 
     @property
     def n_candidates(self) -> int:
-        """Number of rows that weigh anything."""
+        """Number of rows of positive weight."""
         return self.blocks.n_candidates
 
     def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
@@ -142,7 +143,7 @@ class ProjectedBlocks(RowBlocks):
         return replace(some, X=project(some.X, self.projection))
 
     def variance(self) -> float:
-        """Return the variance of all entries of XP, which takes a pass of its own."""
+        """Return the variance of all entries of XP, in one pass."""
         spread = self.fold(_cells, MeanAndScatter.zero, 8 * self.n_features, "variance")
         return float(spread.variance)
 
@@ -157,10 +158,10 @@ class ProjectedBlocks(RowBlocks):
 
 
 def projected(blocks: RowBlocks, P: Float | None) -> RowBlocks:
-    """Return the rows of a fit behind a map, or as they are where there is none.
+    """Return the rows of a fit behind a map, or the rows themselves where there is none.
 
-    Rows in memory are projected at once if their images fit in the working memory: later passes
-    are then faster, and every solver may be used. Others are projected in every pass.
+    Rows in memory are projected at once if the result fits in the working memory: later passes
+    are then faster, and every solver can be used. Otherwise every pass projects its rows.
     """
     if P is None:
         return blocks

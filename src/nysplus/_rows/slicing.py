@@ -10,17 +10,20 @@ import numpy.typing as npt
 from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.threads import thread_count
 
-# More rows than this make no matrix product faster, they only take memory.
+# Matrix products of more rows are no faster, and take more memory.
 MAX_BLOCK_ROWS = 4096
-# Several blocks come in multiples of this many of equal size, so that no thread waits for another.
+# The number of blocks is a multiple of this number, and they have equal sizes, so that no thread
+# waits for another.
 SHARES = 4
-# The least share of the working memory that blocks get, whatever else a pass holds.
+# Blocks get at least the working memory divided by this number, whatever else a pass needs.
 LEAST_SHARE = 8
 
 
 def float_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return the floating type that rows of `dtype` are computed in: float32 only for floats
-    of at most 32 bits, float64 for everything else (so that integers cannot overflow).
+    """Return the floating type of computations with rows of `dtype`.
+
+    It is float32 for floats of at most 32 bits, and float64 for every other type, so that
+    integers cannot overflow.
     """
     given = np.dtype(dtype)
     small = given.kind == "f" and given.itemsize <= 4
@@ -40,13 +43,13 @@ def row_slices(
     ----------
     n_rows : int
     row_bytes : int
-        Bytes of temporaries that one row needs. Every thread holds those of one slice.
+        Bytes of temporaries that one row needs. Every thread has the temporaries of one slice.
     most : int
-        Rows of a slice, at most.
+        Largest number of rows of a slice.
     held : int
-        Bytes that are taken already.
+        Bytes of the working memory that are in use already.
     threads : int, optional
-        How many share the memory; by default as many as a pass may use from here.
+        Number of threads that share the memory; by default :func:`thread_count`.
     """
     budget = max(working_bytes() - held, working_bytes() // LEAST_SHARE)
     budget //= threads or thread_count()

@@ -1,6 +1,6 @@
-"""What a first look at rows finds out: how many there are, their spread, classes and weights.
+"""Survey rows in a first pass: their number, mean and variance, classes and weights.
 
-Surveys add, like moments: over the chunks of a file and over the partitions of a cluster.
+Surveys add, like moments, over the chunks of a file and over the partitions of a cluster.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from nysplus._typing import Float, Kind
 
 @dataclass(frozen=True)
 class PartSummary:
-    """Some rows in a row: how many, and which of them weigh anything.
+    """Number, weights and checksum of some consecutive rows.
 
     Attributes
     ----------
     n_rows : int
     weighing : ndarray of uint8 or None
-        A bit for every row; None where all rows weigh something.
+        A bit for every row, set where its weight is positive; None where all weights are.
     checksum : int
-        Of everything that belongs to the rows.
+        Of the rows, their targets and their weights.
     """
 
     n_rows: int
@@ -38,7 +38,7 @@ class PartSummary:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Float | None) -> PartSummary:
-        """Return the piece of some rows."""
+        """Return the summary of some rows."""
         stored = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
         checksum = 0
         for array in (*stored, y, sample_weight):
@@ -48,34 +48,34 @@ class PartSummary:
         return cls(X.shape[0], np.packbits(sample_weight > 0), checksum)
 
     def candidates(self) -> npt.NDArray[np.intp]:
-        """Return the numbers of the rows that weigh anything."""
+        """Return the numbers of the rows of positive weight."""
         if self.weighing is None:
             return np.arange(self.n_rows)
         return np.flatnonzero(np.unpackbits(self.weighing, count=self.n_rows))
 
     @property
     def n_candidates(self) -> int:
-        """Number of rows that weigh anything."""
+        """Number of rows of positive weight."""
         return self.n_rows if self.weighing is None else len(self.candidates())
 
 
 @dataclass
 class Survey:
-    """The sum of all first looks.
+    """The survey of some rows, to which surveys of other rows are added.
 
     Attributes
     ----------
     n_features : int
     cells : MeanAndScatter
-        Of all entries of X.
+        Mean and scatter of all entries of X.
     classes : ndarray
-        The labels seen, sorted.
+        The classes in y, sorted.
     masses : ndarray
-        Sum of the sample weights for each of them.
+        Sum of the sample weights of each class.
     values : MeanAndScatter
-        Of the values, or of the ±1 labels where there are several.
+        Mean and scatter of values, or of ±1 labels.
     y_shape : tuple of int
-        Shape of y beyond the rows; None where there is none.
+        Shape of y beyond the rows; None where targets are ignored.
     pieces : list of PartSummary
     """
 
@@ -89,7 +89,7 @@ class Survey:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Float | None, kind: Kind | None) -> Survey:
-        """Look at some rows.
+        """Return the survey of some rows.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Survey:
         y : ndarray of shape (b,) or (b, L), or None
         sample_weight : ndarray of shape (b,) or None
         kind : "classes", "values" or None
-            What y stands for; None for no look at it.
+            What y stands for; None to ignore it.
         """
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
         survey = cls(
@@ -155,7 +155,7 @@ class Survey:
 
     @property
     def n_candidates(self) -> int:
-        """Number of rows that weigh anything."""
+        """Number of rows of positive weight."""
         return sum(piece.n_candidates for piece in self.pieces)
 
     def candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
@@ -173,7 +173,7 @@ class Survey:
         return rows
 
     def code(self, kind: Kind) -> TargetCode:
-        """Return the code of the targets that were seen."""
+        """Return the code of the targets."""
         assert self.y_shape is not None
         return code_of(kind, self.y_shape, self.classes)
 
@@ -191,13 +191,13 @@ class Survey:
         return MeanAndScatter.of_columns(code.encode(code.classes).coded(), weight)
 
     def digest(self) -> str:
-        """Return a hash of what was seen."""
+        """Return a hash of the rows."""
         digest: str = joblib.hash([(piece.n_rows, piece.checksum) for piece in self.pieces])
         return digest
 
 
 def _bytes_of(array: Any) -> Any:
-    """Return what a checksum is taken of, without a copy where rows or columns are in order."""
+    """Return the bytes of an array, without a copy where its memory is contiguous."""
     if array is None:
         return b""
     if array.dtype.kind == "O":

@@ -22,7 +22,7 @@ from nysplus._fit.plan import Plan, make_alphas, make_plan
 from nysplus._fit.score import evaluate
 from nysplus._learning.refine import Refinement
 from nysplus._ridge.feature_map import Approximation
-from nysplus._rows.applying import predicted
+from nysplus._rows.applying import apply_to_rows
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import Checkpoint, FileJournal, Journal, fit_fingerprint
@@ -75,9 +75,11 @@ class KernelMachine(CallbackSupportMixin):
     n_features_in_: int
     _model: FittedModel
 
-    def _target_spec(self, code: TargetCode | None = None, several: bool = True) -> TargetSpec:
+    def _target_spec(
+        self, code: TargetCode | None = None, needs_two_classes: bool = True
+    ) -> TargetSpec:
         """Return the targets that a fit needs."""
-        return TargetSpec(self._kind, code=code, several=several)
+        return TargetSpec(self._kind, code=code, needs_two_classes=needs_two_classes)
 
     def _plan(self, rows: RowsToOpen) -> Plan:
         """Check all parameters, before any work."""
@@ -106,7 +108,7 @@ class KernelMachine(CallbackSupportMixin):
         """Fit a model to more rows and adopt it."""
         model, columns = self._fitted(), copy(self)
         # the other classes may come in later calls
-        spec = self._target_spec(code, several=False)
+        spec = self._target_spec(code, needs_two_classes=False)
         rows = open_rows(columns, X, y, sample_weight, spec, reset=model is None)
         plan = self._plan(rows)
         rng = check_random_state(self.random_state)
@@ -202,7 +204,7 @@ class KernelMachine(CallbackSupportMixin):
     def _apply(self, X: Any, function: Callable[[FittedModel, Any], Any]) -> Any:
         """Return the function of the fitted model and of rows, wherever these are."""
         check_is_fitted(self)
-        return predicted(self, X, partial(function, self._model.without_sums()))
+        return apply_to_rows(self, X, partial(function, self._model.without_sums()))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy (classifier) or R² (regressor) on the given rows.
@@ -223,7 +225,7 @@ class KernelMachine(CallbackSupportMixin):
             return result
         # rows may have classes that the model does not know, and never gets right
         code = None if self._model.code.kind == "classes" else self._model.code
-        spec = TargetSpec(self._kind, code=code, several=False)
+        spec = TargetSpec(self._kind, code=code, needs_two_classes=False)
         rows = open_rows(self, X, y, sample_weight, spec, reset=False)
         blocks, found = rows.open(Progress(), Journal())
         assert found is not None

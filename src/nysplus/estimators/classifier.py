@@ -175,8 +175,10 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _target_spec(self, code: TargetCode | None = None, several: bool = True) -> TargetSpec:
-        return TargetSpec(self._kind, self.class_weight, code, several=several)
+    def _target_spec(
+        self, code: TargetCode | None = None, needs_two_classes: bool = True
+    ) -> TargetSpec:
+        return TargetSpec(self._kind, self.class_weight, code, needs_two_classes=needs_two_classes)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:

@@ -25,7 +25,7 @@ from nysplus._compression.misfit import ROW_SMOOTHNESS, Misfit
 from nysplus._compression.pruning import eliminated
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import Split, load
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 
 NAMES = ("letter", "usps", "cod_rna", "letter svc", "letter merging", "usps merging")
 LARGE, SMALL, BUDGET = 1000, 200, "16kB"
@@ -36,11 +36,10 @@ SVC_PARAMS, SVC_RATIO = {"C": 10.0, "gamma": 8.0}, 10
 
 
 @dataclass(frozen=True)
-class Compression:
+class Compression(Row, key="dataset repeat"):
     """One row of ``compress.csv``: accuracy in percent, processor seconds of this step alone.
 
-    ``error`` is the mean squared difference of the scores from those of the large model, over
-    their variance, for models that approximate these scores; otherwise NaN.
+    ``error``: mean squared change of the large model's scores over their variance, else NaN.
     """
 
     dataset: str
@@ -51,11 +50,6 @@ class Compression:
     accuracy: float
     error: float
     seconds: float
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """The repeat, which is written as a whole."""
-        return self.dataset, self.repeat
 
 
 @dataclass(frozen=True)
@@ -165,5 +159,4 @@ def run(options: BenchOptions) -> None:
         return list(PARTS[name.partition(" ")[2]](Trial.load(name, repeat, max_rows)))
 
     tasks = [(name, repeat) for repeat in range(repeats) for name in names]
-    path = options.path("compress.csv")
-    measure_missing(path, Compression, tasks, measure, fresh=options.fresh)
+    options.measure("compress.csv", Compression, tasks, measure)

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from nysplus.export import to_c, to_json, to_onnx
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import n_threads
 from nysplus_experiments.harness.problems import chosen_datasets, load_problem
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 
 DATASETS = ("digits", "usps")
 STORAGE = ("float32", "int8")
@@ -34,43 +35,12 @@ MAX_TRAIN_ROWS, MAX_TEST_ROWS = 5_000, 2_000
 SINGLE_ROWS = 200
 REPEATS = 5
 
-# Predicts all rows several times and prints seconds of each pass; writes the last scores.
-C_PROGRAM = """
-#define _POSIX_C_SOURCE 199309L
-#include <stdio.h>
-#include <time.h>
-#include "nysplus.h"
-static float rows[%(rows)d][NYSPLUS_FEATURES], scores[%(rows)d][NYSPLUS_SCORES];
-int main(void)
-{
-    if (fread(rows, sizeof rows, 1, stdin) != 1) return 1;
-    for (int repeat = 0; repeat < %(repeats)d; repeat++) {
-        struct timespec start, stop;
-        clock_gettime(CLOCK_MONOTONIC, &start);
-        for (int i = 0; i < %(rows)d; i++) nysplus_scores(rows[i], scores[i]);
-        clock_gettime(CLOCK_MONOTONIC, &stop);
-        const double seconds = (double)(stop.tv_sec - start.tv_sec);
-        fprintf(stderr, "%%.9f\\n", seconds + 1e-9 * (double)(stop.tv_nsec - start.tv_nsec));
-    }
-    fwrite(scores, sizeof scores, 1, stdout);
-    return 0;
-}
-"""
-
 
 @dataclass(frozen=True)
-class Export:
-    """One row of ``exports.csv``: a model in a format.
+class Export(Row, key="dataset storage"):
+    """One row of ``exports.csv``: a model in a format; None where the format only stores.
 
-    Attributes
-    ----------
-    bytes : int
-        Bytes of the file; for Python of the stored numbers, for C of the tables.
-    batch_us, single_us : float or None
-        Microseconds per row of all rows at once, and of one row per call; None if the format only
-        stores.
-    change : float or None
-        Largest difference of a score from Python's.
+    ``bytes`` are those of the file, for Python of the stored numbers, for C of the tables.
     """
 
     dataset: str
@@ -85,11 +55,6 @@ class Export:
     change: float | None
     accuracy: float
     threads: int
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The model, which is measured in all formats."""
-        return self.dataset, self.storage
 
 
 class Measured(NamedTuple):
@@ -146,8 +111,9 @@ def _c(model: NystroemClassifier, X: np.ndarray) -> Measured:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         to_c(model, folder / "nysplus.h")
-        (folder / "main.c").write_text(C_PROGRAM % {"rows": len(X), "repeats": REPEATS})
-        command = ["gcc", "-std=c99", "-O2", "main.c", "-lm", "-o", "main"]
+        sizes = (f"-DROWS={len(X)}", f"-DREPEATS={REPEATS}")
+        program = str(Path(__file__).with_name("predict_rows.c"))
+        command = ["gcc", "-std=c99", "-O2", "-I.", *sizes, program, "-lm", "-o", "main"]
         subprocess.run(command, cwd=folder, check=True)
         done = subprocess.run([folder / "main"], input=X.tobytes(), capture_output=True, check=True)
     each = 1e6 * statistics.median(map(float, done.stderr.split())) / len(X)
@@ -188,10 +154,5 @@ def run(options: BenchOptions) -> None:
     """Measure the models that are not in the file yet."""
     options.expect()
     max_rows = 500 if options.smoke else MAX_TRAIN_ROWS
-    measure_missing(
-        options.path("exports.csv"),
-        Export,
-        list(itertools.product(chosen_datasets(options, DATASETS), STORAGE)),
-        lambda dataset, storage: measure(dataset, storage, max_rows),
-        fresh=options.fresh,
-    )
+    tasks = itertools.product(chosen_datasets(options, DATASETS), STORAGE)
+    options.measure("exports.csv", Export, tasks, partial(measure, max_rows=max_rows))

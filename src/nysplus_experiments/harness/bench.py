@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-T = TypeVar("T", int, float)
+from nysplus_experiments.harness.records import Row
+from nysplus_experiments.harness.resume import Task, measure_missing
+
 _REPOSITORY = Path(__file__).resolve().parents[3]
 #: The repository's own folders, or folders of this name here where the package is installed.
 ROOT = _REPOSITORY if (_REPOSITORY / "pyproject.toml").is_file() else Path()
@@ -21,23 +25,7 @@ class BenchError(ValueError):
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """Options of one step.
-
-    Attributes
-    ----------
-    name : str
-        The experiment, e.g. "speed"; also the name of its folder of results.
-    results : Path
-        Folder with one sub-folder an experiment.
-    fresh : bool
-        Measure again what is there.
-    smoke : bool
-        Measure a little in some seconds, to show that the step works.
-    datasets : tuple of str or None
-        Datasets to measure; None for the step's own choice.
-    extra : mapping from str to str
-        Options of the step alone, given as ``--set key=value``.
-    """
+    """Options of one step; ``extra`` are those of the step alone, given as ``--set key=value``."""
 
     name: str
     results: Path = RESULTS
@@ -74,31 +62,41 @@ class BenchOptions:
 
     def integer(self, name: str, default: int) -> int:
         """Return an option that is a whole number."""
-        return self._number(name, int, self.extra[name]) if name in self.extra else default
+        return int(self.number(name, default, int))
 
     def integers(self, name: str, default: Sequence[int]) -> list[int]:
         """Return an option that is a list of whole numbers, separated by commas."""
-        given = self.extra.get(name)
-        return [self._number(name, int, x) for x in given.split(",")] if given else list(default)
+        return [int(_number(name, text, int)) for text in self.texts(name, [*map(str, default)])]
 
-    def number(self, name: str, default: float) -> float:
+    def number(self, name: str, default: float, kind: type[float] = float) -> float:
         """Return an option that is a number."""
-        return self._number(name, float, self.extra[name]) if name in self.extra else default
+        return _number(name, self.extra.get(name, str(default)), kind)
 
-    def flag(self, name: str, default: bool = False) -> bool:
-        """Return an option that is "yes" or "no"."""
-        word = "yes" if default else "no"
-        return self.text(name, word, ("yes", "no")) == "yes"
-
-    def _number(self, name: str, kind: Callable[[str], T], text: str) -> T:
-        try:
-            return kind(text)
-        except ValueError as error:
-            raise BenchError(f"--set {name}={text} is not a number.") from error
+    def measure(
+        self, file: str, row_class: type[Row], tasks: Iterable[Task], measure: Any, **how: Any
+    ) -> None:
+        """Measure the tasks that a file of results lacks; see `measure_missing`."""
+        measure_missing(self.path(file), row_class, tasks, measure, fresh=self.fresh, **how)
 
 
 #: A step of an experiment; ``STEPS`` of its package has all of them in the order of a full run.
 BenchStep = Callable[[BenchOptions], None]
+
+
+def steps(package: str, modules: Mapping[str, str]) -> dict[str, BenchStep]:
+    """Return the steps of an experiment: ``run`` of each module, imported when it is called."""
+    return {name: partial(_run, f"{package}.{module}") for name, module in modules.items()}
+
+
+def _run(module: str, options: BenchOptions) -> None:
+    import_module(module).run(options)
+
+
+def _number(name: str, text: str, kind: type[float]) -> float:
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise BenchError(f"--set {name}={text} is not a number.") from error
 
 
 def _checked(option: str, values: Sequence[str], choices: Sequence[str]) -> list[str]:

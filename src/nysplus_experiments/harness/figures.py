@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nysplus._runtime.atomic_file import write_whole
-from nysplus_experiments.harness.statistics import median_range
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; the yellow is too pale here.
@@ -28,19 +29,7 @@ DPI = 150
 def new(
     count: int, height: float = 4.3, width: float = 5.8, columns: int = 2, **layout: Any
 ) -> tuple[Figure, list[Any]]:
-    """Return an empty figure, tied to no window and no global state, and its axes.
-
-    Parameters
-    ----------
-    count : int
-        Number of panels.
-    height, width : float
-        Of one panel, in inches.
-    columns : int
-        Panels side by side, at most.
-    layout
-        Options of matplotlib's ``ConstrainedLayoutEngine``, such as ``w_pad``.
-    """
+    """Return an empty figure with panels of this size in inches, and its axes."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -90,11 +79,8 @@ def log_ticks(axis: Any) -> None:
 
 
 def accuracy_axis(ax: Any) -> None:
-    """Space accuracies by the logarithm of the error: 98 and 99 % are as far apart as 80 and 90.
-
-    The curves have errors in percent; ticks show accuracies.
-    """
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    """Space errors in percent by their logarithm, and label them as accuracies."""
+    from matplotlib.ticker import FuncFormatter
 
     ax.set_yscale("log")
     low, high = ax.get_ylim()
@@ -102,29 +88,56 @@ def accuracy_axis(ax: Any) -> None:
     steps = [0.1, 0.2, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80]
     inside = [step for step in steps if low / 1.1 <= step <= high * 1.1]
     # At most about eight, and never so few that the scale cannot be read.
-    ax.yaxis.set_major_locator(FixedLocator(inside[:: max(1, len(inside) // 8 + 1)]))
-    ax.yaxis.set_minor_locator(NullLocator())
+    fixed_ticks(ax.yaxis, inside[:: max(1, len(inside) // 8 + 1)])
     ax.yaxis.set_major_formatter(FuncFormatter(lambda error, _: f"{100 - error:g}"))
 
 
-def range_curve(
-    ax: Any, values: dict[int, list[float]], label: str, color: str, marker: str, dashes: Any = "-"
-) -> None:
-    """Draw medians with bars from the smallest to the largest value, by the number below them."""
-    x = sorted(values)
-    middle, low, high = np.array([median_range(values[key]) for key in x]).T
-    ax.errorbar(
-        x,
-        middle,
-        yerr=(middle - low, high - middle),
-        color=color,
-        marker=marker,
-        linestyle=dashes,
-        linewidth=1.6,
-        markersize=7,
-        capsize=2.5,
-        label=label,
+def curve(
+    ax: Any, x: Any, y: Any, label: str, color: str, marker: str, dashes: Any = "-", **style: Any
+) -> Any:
+    """Draw points with bars, ``xerr`` or ``yerr``, joined by a line; hollow markers if asked."""
+    face = "white" if style.pop("hollow", False) else color
+    look = {"color": color, "marker": marker, "markerfacecolor": face, "linestyle": dashes}
+    size = 10 if marker == "*" else 7
+    look |= {"linewidth": 1.6, "markersize": size, "elinewidth": 1.2, "capsize": 2.5}
+    return ax.errorbar(x, y, label=label, **look | style)
+
+
+def range_curve(ax: Any, rows: pd.DataFrame, x: str, y: str, label: str, *look: Any) -> None:
+    """Draw medians of a column with bars from the smallest to the largest value."""
+    middle, low, high = (rows.groupby(x)[y].agg(name) for name in ("median", "min", "max"))
+    curve(ax, middle.index, middle, label, *look, yerr=(middle - low, high - middle))
+
+
+def legend(figure: Any, handles: Mapping[str, Any], size: float = 11, place: str = "lower") -> None:
+    """Write one legend for all panels, outside of them, in rows of about equal length."""
+    entry = size * (0.068 + 0.0077 * max(map(len, handles)))  # inches: the line and the letters
+    rows = math.ceil(len(handles) / max(2, int(figure.get_figwidth() / entry)))
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc=f"outside {place} center",
+        ncols=math.ceil(len(handles) / rows),
+        fontsize=size,
+        frameon=False,
+        handlelength=2.8,
     )
+
+
+def axes_titles(ax: Any, x: str, y: str, title: str = "") -> None:
+    """Write the labels of both axes and the title of a panel, and set the grid."""
+    ax.set_xlabel(x, fontsize=12)
+    ax.set_ylabel(y, fontsize=12)
+    ax.set_title(title, fontsize=13, fontweight="bold")
+    finish(ax)
+
+
+def fixed_ticks(axis: Any, ticks: Sequence[float]) -> None:
+    """Show these ticks only."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
 
 
 def finish(ax: Any) -> None:

@@ -1,7 +1,7 @@
 """Measure time and memory of a call, here or in a child process; describe the machine.
 
-A child is forked, so it shares the data that the parent holds; the parent itself must never have
-called BLAS or OpenMP, whose threads do not survive a fork.
+Children are forked and share the parent's data; the parent itself must never have called BLAS or
+OpenMP, whose threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -38,19 +38,10 @@ _LIBRARIES = (
 
 @dataclass(frozen=True)
 class Measure(Generic[Result]):
-    """The result of a call, its time and its memory.
+    """The result of a call with its time and memory.
 
-    Attributes
-    ----------
-    result
-        The value that the function returned.
-    seconds, cpu_seconds : float
-        Wall-clock time, and processor time of all threads.
-    peak_mb : float or None
-        Largest resident memory of the process during the call, in MiB: interpreter, data and
-        memory kept by the allocator included. None where the system cannot reset the mark.
-    before_mb : float
-        Resident memory when the call began.
+    ``peak_mb`` is the largest resident memory of the process during the call, in MiB; None where
+    the system cannot reset the mark. ``before_mb`` is the memory when the call began.
     """
 
     result: Result
@@ -66,10 +57,7 @@ class Measure(Generic[Result]):
 
 
 def measure(function: Callable[..., Result], *args: Any, **options: Any) -> Measure[Result]:
-    """Call a function and measure the call.
-
-    Do not nest calls: an inner measurement resets the memory mark of the outer one.
-    """
+    """Measure a call. Do not nest calls: the inner one resets the memory mark."""
     before, resettable = resident_mb(), _reset_peak()
     cpu, start = time.process_time(), time.perf_counter()
     result = function(*args, **options)
@@ -135,24 +123,10 @@ def run_in_child(
     time_limit: float | None = None,
     library_waiting: bool = False,
 ) -> Any:
-    """Return ``function(*args)`` of a child.
+    """Return ``function(*args)`` of a child; raise `TimeLimit` or `ChildError`.
 
-    Parameters
-    ----------
-    function, args
-        The call; sent to the child as they are, or pickled where ``library_waiting`` is set.
-    time_limit : float, optional
-        In seconds.
-    library_waiting : bool
-        Let threads wait as their library does by itself. Such a child is a new interpreter, not a
-        fork: libraries read this setting once, and the parent's may be shared.
-
-    Raises
-    ------
-    TimeLimit
-        After ``time_limit`` seconds; the child is killed.
-    ChildError
-        Where the child raised or died.
+    With ``library_waiting`` threads wait as their library does by itself. Such a child is a new
+    interpreter, not a fork: libraries read this setting once, and the parent's may be shared.
     """
     context: Any = multiprocessing.get_context("spawn" if library_waiting else "fork")
     receiver, sender = context.Pipe(duplex=False)

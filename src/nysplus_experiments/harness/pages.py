@@ -1,8 +1,4 @@
-"""Fill the marked parts of hand-written Markdown pages.
-
-A page has parts between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``. Tables stand there, and
-are written again from the results; everything outside of the markers is left alone.
-"""
+"""Fill the parts of Markdown pages between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``."""
 
 from __future__ import annotations
 
@@ -25,16 +21,9 @@ class PageError(ValueError):
 
 @dataclass(frozen=True)
 class Page:
-    """A page with the functions that fill it.
+    """A page below the folder of documentation with the functions that fill it.
 
-    Attributes
-    ----------
-    path : str
-        Path below the folder of documentation, e.g. "results/speed.md".
-    parts : callable
-        From the folder of results to the text of each marked part.
-    figures : callable or None
-        From the folder of results and that of documentation; draws the page's figures.
+    ``parts`` makes the marked parts from the folder of results; ``figures`` draws into the docs.
     """
 
     path: str

@@ -1,8 +1,7 @@
 """Datasets of the experiments on landmarks and compact models: read, split, scaled, subsampled.
 
 Public splits are kept; other data are split 2 : 1 at random. Features are scaled to [0, 1] by the
-training rows, one range per feature (images: one range for all pixels); for regression, features
-and target are standardised.
+training rows, images by one range; for regression, features and target are standardised.
 """
 
 from __future__ import annotations
@@ -28,19 +27,7 @@ SMOKE = "digits"  # comes with scikit-learn
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a dataset.
-
-    Attributes
-    ----------
-    title : str
-    loader : str
-        Name in the registry of datasets, or empty.
-    file : str
-        Name of the ``.npz`` file in the folder NYSPLUS_DATA, for data outside the registry.
-    public_split : bool
-        Passed to the loader.
-    regression : bool
-    """
+    """Origin of a dataset: a name in the registry, or a file in the folder NYSPLUS_DATA."""
 
     title: str
     loader: str = ""

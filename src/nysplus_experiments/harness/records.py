@@ -1,7 +1,6 @@
-"""Read and write CSV files of measurements: one row a measurement, appended as it is made.
+"""Read and write CSV files of measurements: frozen dataclasses, appended as they are made.
 
-A row class is a frozen dataclass whose attributes are the columns. A run that is killed loses one
-line at most, and the next run continues where it stopped.
+A run that is killed loses one line at most, and the next run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -11,17 +10,40 @@ import io
 import json
 import os
 import types
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from nysplus._runtime.atomic_file import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Row = TypeVar("Row")
+AnyRow = TypeVar("AnyRow")
+
+
+class Row:
+    """Base of row classes; ``key`` names the columns of the task that a row belongs to."""
+
+    _key: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls, key: str) -> None:
+        cls._key = tuple(key.split())
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The task that the row belongs to."""
+        return tuple(getattr(self, name) for name in self._key)
 
 
 class ResultsError(ValueError):
@@ -29,25 +51,12 @@ class ResultsError(ValueError):
 
 
 def begin(
-    path: Path, row_class: type[Row], environment: dict[str, Any] | None, fresh: bool = False
-) -> list[Row]:
+    path: Path, row_class: type[AnyRow], environment: dict[str, Any] | None, fresh: bool = False
+) -> list[AnyRow]:
     """Prepare a file for appending and return the rows that need not be measured again.
 
-    Parameters
-    ----------
-    path : Path
-        The CSV file; its folder is made where it does not exist.
-    row_class : type
-        Frozen dataclass of the rows.
-    environment : dict or None
-        Machine, versions and settings, kept beside the rows as JSON. A file of another
-        environment is renamed to ``<name>.old``. None for rows that carry their environment.
-    fresh : bool
-        Rename the file whatever its environment.
-
-    Returns
-    -------
-    list of Row
+    ``environment`` (machine, versions, settings) is kept beside the rows as JSON, unless None; a
+    file of another environment, or any with ``fresh``, is renamed to ``<name>.old``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".json")
@@ -81,7 +90,7 @@ def append(path: Path, row: Any) -> None:
         os.close(descriptor)
 
 
-def read(path: Path, row_class: type[Row]) -> list[Row]:
+def read(path: Path, row_class: type[AnyRow]) -> list[AnyRow]:
     """Return the rows of a file without a torn last line; none where there is no file."""
     if not path.exists():
         return []
@@ -101,26 +110,22 @@ def read(path: Path, row_class: type[Row]) -> list[Row]:
     return rows
 
 
-def last_of_each(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[Row]:
-    """Return the last row of each key: a failed row and its retry count once."""
-    found: dict[Hashable, Row] = {}
-    for row in rows:
-        found.pop(key(row), None)
-        found[key(row)] = row
+def read_last(path: Path, row_class: type[AnyRow]) -> list[AnyRow]:
+    """Return the last row of each key: a failed or disturbed row and its retry count once."""
+    found: dict[Hashable, AnyRow] = {}
+    for row in read(path, row_class):
+        key = row.key  # type: ignore[attr-defined]
+        found.pop(key, None)
+        found[key] = row
     return list(found.values())
 
 
-def frame(rows: Iterable[Any] | Path, row_class: type[Any] | None = None) -> pd.DataFrame:
-    """Return rows, or a file and its row class, as a table of pandas."""
+def frame(rows: Iterable[Any] | Path, row_class: type[Any]) -> pd.DataFrame:
+    """Return rows, or those of a file, as a table of pandas."""
     import pandas as pd
 
-    if isinstance(rows, Path):
-        if row_class is None:
-            return pd.read_csv(io.BytesIO(_whole_lines(rows)))
-        rows = read(rows, row_class)
-    rows = list(rows)
-    columns = _columns(row_class or type(rows[0])) if rows or row_class else ()
-    return pd.DataFrame([astuple(row) for row in rows], columns=list(columns))
+    rows = read(rows, row_class) if isinstance(rows, Path) else rows
+    return pd.DataFrame([astuple(row) for row in rows], columns=list(_columns(row_class)))
 
 
 def environment_of(path: Path) -> dict[str, Any]:

@@ -34,23 +34,14 @@ def measure_missing(
     valid: Callable[[Any], bool] | None = None,
     workers: int = 0,
 ) -> None:
-    """Append a row to a file for each task that has none; print one line for each.
+    """Append rows to a file for each task that has none; print one line for each.
 
-    A measurement that raises is reported and leaves no row, because a single failure must not end
-    a run of hours.
+    ``measure(*task)`` returns a row or a list of rows; a measurement that raises is reported and
+    leaves no row, because a single failure must not end a run of hours. Tasks are told by the
+    first columns of a row, or by its property ``key``.
 
     Parameters
     ----------
-    path : Path
-        CSV file of the rows.
-    row_class : type
-        Frozen dataclass with a property ``key``, the task that the row belongs to.
-    tasks : iterable of tuple
-    measure : callable
-        ``measure(*task)`` returns a row or a list of rows; a top-level function if there are
-        workers.
-    fresh : bool
-        Measure again what is in the file.
     settings : mapping, optional
         Entries of the environment that the numbers depend on, beside machine and versions.
     prepare : callable, optional
@@ -58,12 +49,7 @@ def measure_missing(
     valid : callable, optional
         Tasks of which all rows are rejected by this function are measured again.
     workers : int
-        Number of single-threaded processes that share the tasks; 0 measures in this process.
-
-    Raises
-    ------
-    SystemExit
-        At the end, if some measurements failed, or as soon as a worker died.
+        Single-threaded processes that share the tasks; 0 measures in this process.
     """
     known = environment() | dict(settings or {})
     rows = records.begin(path, row_class, known, fresh)

@@ -32,11 +32,7 @@ class Estimate:
 
 
 def estimate(values: Iterable[float]) -> Estimate:
-    """Return the mean of ``values`` with its 95 % interval by Student's t.
-
-    >>> estimate([1.0, 2.0, 3.0]).mean
-    2.0
-    """
+    """Return the mean of ``values`` with its 95 % interval by Student's t."""
     x = np.fromiter(values, dtype=np.float64)
     if len(x) == 0:
         raise ValueError("estimate() got no value. Pass at least one.")
@@ -56,11 +52,7 @@ class MedianRange(NamedTuple):
 
 
 def median_range(values: Iterable[float]) -> MedianRange:
-    """Return the median, the smallest and the largest value; NaN where there is none.
-
-    >>> median_range([3.0, 1.0, 2.0])
-    MedianRange(median=2.0, low=1.0, high=3.0)
-    """
+    """Return the median, the smallest and the largest value; NaN where there is none."""
     x = list(values)
     if not x:
         return MedianRange(math.nan, math.nan, math.nan)

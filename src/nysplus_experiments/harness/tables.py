@@ -54,10 +54,7 @@ def percent(accuracy: float) -> str:
 def interval(
     value: Estimate, decimals: int | None = None, sign: bool = False, unit: str = ""
 ) -> str:
-    """Write "mean [low, high]", or the mean alone for a single trial.
-
-    Without ``decimals`` a small number shows two figures: at least two decimals, at most four.
-    """
+    """Write "mean [low, high]"; by default with two to four decimals, two figures if small."""
     if decimals is None:
         small = 0.0 < abs(value.mean) < 0.1
         decimals = min(4, 1 - math.floor(math.log10(abs(value.mean)))) if small else 2
@@ -69,11 +66,7 @@ def interval(
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    >>> count(1, "trial"), count(5, "trial")
-    ('1 trial', '5 trials')
-    """
+    """Write a number with its noun, as in "1 trial" or "5 trials"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -90,10 +83,7 @@ def frame_markdown(frame: pd.DataFrame, index: bool = False) -> str:
 
 
 def machine(environment: Mapping[str, Any]) -> str:
-    """Return a sentence on the machine and the versions of a file of results.
-
-    ``environment`` is that of `measurement.environment`, as `records.environment_of` reads it.
-    """
+    """Return a sentence on the machine and the versions of a file of results."""
     versions = environment["versions"]
     named = ("nysplus", "numpy", "scikit-learn")
     listed = ", ".join(f"{name} {versions[name]}" for name in named if name in versions)

@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from nysplus_experiments.harness.bench import BenchOptions, BenchStep
+from nysplus_experiments.harness.bench import steps
 
-
-def _fits(options: BenchOptions) -> None:
-    from nysplus_experiments.kilobytes.fits import run
-
-    run(options)
-
-
-STEPS: dict[str, BenchStep] = {"fits": _fits}
+STEPS = steps(__name__, {"fits": "fits"})

@@ -8,17 +8,15 @@
 - ``peers`` and ``sizes``: further points of the figure
 - ``regression``: regressors of 16 kB against gradient boosting
 
-A seed is that of the split, of the order of the rows and of the fit. All training rows are used.
-Settings are the defaults of each library; nothing is set for a dataset. Fits run one after the
-other with the threads of OMP_NUM_THREADS, gradient boosting in a process of its own, in which its
-threads wait as the library prefers.
+The seed is that of the split, the order of the rows and the fit. Settings are each library's
+defaults. Gradient boosting runs in a process of its own, its threads waiting as it prefers.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from statistics import median
@@ -38,7 +36,7 @@ from nysplus_experiments.harness.problems import (
     available,
     load_problem,
 )
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.speed.peers import SYSTEMS, System
 
 FILE = "kilobytes.csv"
@@ -83,17 +81,7 @@ SHORT_PREDICT = 1.0
 
 
 class Key(NamedTuple):
-    """Identity of a fit.
-
-    Attributes
-    ----------
-    part : str
-        A name in `PARTS`.
-    method : str
-        A name in `REFINE` or in `PEERS`.
-    setting : str
-        A budget such as "16kB", a number of landmarks such as "100", or empty.
-    """
+    """Identity of a fit; the setting is a budget ("16kB"), landmarks ("100"), or empty."""
 
     part: str
     dataset: str
@@ -103,25 +91,10 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CompactFit:
-    """One row of ``kilobytes.csv``.
+class CompactFit(Row, key="part dataset method setting seed"):
+    """One row of ``kilobytes.csv``: accuracy in percent, RMSE in deviations of the target.
 
-    Attributes
-    ----------
-    part, dataset, method, setting, seed
-        As in `Key`.
-    accuracy, rmse : float or None
-        Of the test rows: accuracy in percent, or the error in standard deviations of the training
-        target.
-    bytes : int
-        Size of the stored model.
-    landmarks, rank : int or None
-        Landmarks, and columns of the learned map; None without any.
-    storage : str
-        Type of the stored landmarks; empty for other libraries.
-    refined : int or None
-        1 if the refinement was kept, else 0.
-    rows, test_rows : int
+    ``refined`` is 1 if the refinement was kept; other libraries have no landmarks, rank, storage.
     """
 
     part: str
@@ -141,11 +114,6 @@ class CompactFit:
     rows: int
     test_rows: int
     threads: int
-
-    @property
-    def key(self) -> Key:
-        """Identity of the fit."""
-        return Key(*astuple(self)[:5])
 
 
 # -- plan ----------------------------------------------------------------------------------------
@@ -336,10 +304,7 @@ def warm_up() -> None:
 
 
 def run(options: BenchOptions) -> None:
-    """Measure compact models.
-
-    Options of this step: parts, and seeds for the parts that do not fix their number.
-    """
+    """Measure compact models. Options of this step: parts, seeds."""
     options.expect("parts", "seeds")
     parts = options.texts("parts", list(PARTS), list(PARTS))
     if options.smoke:
@@ -347,8 +312,5 @@ def run(options: BenchOptions) -> None:
     else:
         datasets = available(options.choose_datasets(DATASETS))
         tasks = list(plan(parts, datasets, options.integer("seeds", SEEDS)))
-    measure_missing(
-        *(options.path(FILE), CompactFit, tasks, run_fit),
-        fresh=options.fresh,
-        prepare=None if options.smoke else warm_up,
-    )
+    prepare = None if options.smoke else warm_up
+    options.measure(FILE, CompactFit, tasks, run_fit, prepare=prepare)

@@ -11,28 +11,12 @@ import pandas as pd
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.problems import SOURCES
 from nysplus_experiments.harness.tables import MISSING, markdown, percent, short, size, spread
-from nysplus_experiments.kilobytes.fits import (
-    DRAW_SETTING,
-    FIGURE_DATASETS,
-    FILE,
-    FLIPPED_DATASET,
-    FLIPPED_SETTING,
-    MAIN_SETTINGS,
-    PEERS,
-    QUICK,
-    QUICK_SETTING,
-    REFINED,
-    REGRESSION_SETTING,
-    SEEDS,
-    SELECTED,
-    SVC,
-    TABULAR_SETTING,
-    TREES,
-    CompactFit,
-    in_bytes,
-)
-from nysplus_experiments.kilobytes.published import RECORDS
+from nysplus_experiments.kilobytes import fits as compact
+from nysplus_experiments.kilobytes.fits import PEERS, REFINED, SELECTED, TREES, in_bytes
 
+#: Accuracies in percent of other authors, on their rows, and bytes: n (d + L) float32 numbers for
+#: BSGD and Falkon.
+PUBLISHED = pd.read_csv(Path(__file__).with_name("published.csv"))
 KEY = ["part", "dataset", "method", "setting"]
 # Parts of the figure and of the comparison at any size.
 FIGURE_PARTS = ("targets", "svc", "peers", "sizes")
@@ -40,7 +24,7 @@ FIGURE_PARTS = ("targets", "svc", "peers", "sizes")
 
 def read(results: Path) -> pd.DataFrame:
     """Return the fits, the last of each key, ordered by seed."""
-    fits = records.frame(results / "kilobytes" / FILE, CompactFit)
+    fits = records.frame(results / "kilobytes" / compact.FILE, compact.CompactFit)
     return fits.drop_duplicates([*KEY, "seed"], keep="last").sort_values("seed", kind="stable")
 
 
@@ -97,7 +81,7 @@ def shape_text(fits: pd.DataFrame) -> str:
 def data(fits: pd.DataFrame) -> str:
     """Return the rows of each dataset and the binomial standard error of its test accuracy."""
     lines = []
-    for name in MAIN_SETTINGS:
+    for name in compact.MAIN_SETTINGS:
         own = fits[(fits["part"] == "targets") & (fits["dataset"] == name)]
         if not own.empty:
             fit = own.iloc[0]
@@ -111,7 +95,7 @@ def data(fits: pd.DataFrame) -> str:
 def accuracy(fits: pd.DataFrame) -> str:
     """Return one line a dataset and size of the refined models."""
     lines = []
-    for name, settings in MAIN_SETTINGS.items():
+    for name, settings in compact.MAIN_SETTINGS.items():
         for setting in settings:
             own = cell(fits, "targets", name, REFINED, setting)
             if own.empty:
@@ -128,9 +112,10 @@ def svc(fits: pd.DataFrame) -> str:
     """Return one line a refined model that has a support vector machine to compare with."""
     lines = []
     for name in datasets_of(fits, "svc"):
-        theirs = cell(fits, "svc", name, SVC)
-        models = {f"{QUICK_SETTING}, no search": cell(fits, "svc", name, QUICK, QUICK_SETTING)}
-        for setting in MAIN_SETTINGS.get(name, ()):
+        theirs = cell(fits, "svc", name, compact.SVC)
+        quick = compact.QUICK_SETTING
+        models = {f"{quick}, no search": cell(fits, "svc", name, compact.QUICK, quick)}
+        for setting in compact.MAIN_SETTINGS.get(name, ()):
             models[setting_text(setting)] = cell(fits, "targets", name, REFINED, setting)
         for title, own in models.items():
             if own.index.intersection(theirs.index).empty:
@@ -156,7 +141,7 @@ def medians(fits: pd.DataFrame, dataset: str) -> pd.DataFrame:
 def any_size(fits: pd.DataFrame) -> str:
     """Return the best refined model and the best model of another library on each dataset."""
     lines = []
-    for name in FIGURE_DATASETS:
+    for name in compact.FIGURE_DATASETS:
         own = medians(fits, name)
         methods = own.index.get_level_values("method")
         ours, theirs = own[methods == REFINED], own[methods.isin(list(PEERS))]
@@ -174,7 +159,7 @@ def any_size(fits: pd.DataFrame) -> str:
 def published(fits: pd.DataFrame) -> str:
     """Return published results with the smallest refined model that is as accurate."""
     lines = []
-    for record in RECORDS:
+    for record in PUBLISHED.itertuples():
         own = medians(fits, record.dataset)
         ours = own[own.index.get_level_values("method") == REFINED]
         reached = ours[ours["accuracy"] >= record.accuracy]
@@ -190,12 +175,13 @@ def tabular(fits: pd.DataFrame) -> str:
     lines = []
     for name in datasets_of(fits, "tabular"):
         refined, selected = (
-            cell(fits, "tabular", name, method, TABULAR_SETTING) for method in (REFINED, SELECTED)
+            cell(fits, "tabular", name, method, compact.TABULAR_SETTING)
+            for method in (REFINED, SELECTED)
         )
         if gains(refined, selected).empty:
             continue
         columns = [percent(refined["accuracy"].median()), extent(refined["accuracy"])]
-        columns += [f"{len(refined)} of {SEEDS}", difference(gains(refined, selected))]
+        columns += [f"{len(refined)} of {compact.SEEDS}", difference(gains(refined, selected))]
         for method in TREES:
             trees = cell(fits, "tabular", name, method)
             larger = trees["bytes"].median() / refined["bytes"].median()
@@ -220,7 +206,7 @@ def wrong_labels(fits: pd.DataFrame) -> str:
     }
     lines = []
     for title, (part, method) in models.items():
-        own = cell(fits, part, FLIPPED_DATASET, method, FLIPPED_SETTING)["accuracy"]
+        own = cell(fits, part, compact.FLIPPED_DATASET, method, compact.FLIPPED_SETTING)["accuracy"]
         if len(own):
             lines.append([title, percent(own.median()), extent(own), str(len(own))])
     return markdown(("model", "median, %", "range", "seeds"), lines)
@@ -231,7 +217,8 @@ def draws(fits: pd.DataFrame) -> str:
     lines = []
     for name in datasets_of(fits, "draws"):
         selected, refined = (
-            cell(fits, "draws", name, method, DRAW_SETTING) for method in (SELECTED, REFINED)
+            cell(fits, "draws", name, method, compact.DRAW_SETTING)
+            for method in (SELECTED, REFINED)
         )
         gained = gains(refined, selected)
         if gained.empty:
@@ -247,8 +234,8 @@ def draws(fits: pd.DataFrame) -> str:
 def regression(fits: pd.DataFrame) -> str:
     """Return the errors of regressors."""
     models = {
-        "refined": (REFINED, REGRESSION_SETTING),
-        "unrefined": (SELECTED, REGRESSION_SETTING),
+        "refined": (REFINED, compact.REGRESSION_SETTING),
+        "unrefined": (SELECTED, compact.REGRESSION_SETTING),
         PEERS[TREES[0]].title: (TREES[0], ""),
     }
     lines = []

@@ -57,8 +57,7 @@ def _fourier_ridge(trial: Trial, n: int, row_bytes: int) -> tuple[RBFSampler, Fl
 def kernel_ridge(kernel: RBF, X: Float, Y: Float, alpha: float) -> KernelExpansion:
     """Return full kernel ridge regression with an intercept that is not penalised.
 
-    Solves ``[K + αI, 1; 1ᵀ, 0] [A; b] = [Y; 0]`` by one Cholesky factorisation: O(N³/3) time,
-    one N × N matrix.
+    Solves ``[K + αI, 1; 1ᵀ, 0] [A; b] = [Y; 0]`` by one Cholesky factorisation.
     """
     K = kernel(X, X)
     K.flat[:: len(X) + 1] += alpha

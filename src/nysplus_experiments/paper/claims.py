@@ -8,51 +8,40 @@ over trials; trials of the same number use the same split.
 - *undecided*: it includes zero (or a claimed bound), or there was one trial only.
 - *not testable here*: the dataset, the method or the size is not among the results.
 
-A claim about many sizes counts the sizes whose interval lies above or below zero. The exact rules
-are the classes of ``_verdicts``.
+A claim about many sizes counts the sizes whose interval lies above or below zero.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import resources
+from typing import Any
 
 from nysplus_experiments.harness.statistics import Estimate
-from nysplus_experiments.paper.evidence import NotTestable
+from nysplus_experiments.paper import evidence, rules
 from nysplus_experiments.paper.results import Result
-from nysplus_experiments.paper.rules import Judgement, Verdict, judge
-from nysplus_experiments.paper.runs import Runs, dataset_title
-from nysplus_experiments.paper.statements import Statement, statements
-
-__all__ = ["VERDICTS", "Claim", "Estimate", "Verdict", "evaluate", "summary"]
+from nysplus_experiments.paper.rules import Judgement, Rule, Verdict
+from nysplus_experiments.paper.runs import Curve, Runs, dataset_title
 
 VERDICTS: tuple[Verdict, ...] = ("held", "not held", "undecided", "not testable here")
+_NAMED_RULES: dict[str, Rule] = {
+    "wide range": rules.WIDE_RANGE,
+    "some range": rules.SOME_RANGE,
+    "no gain": rules.NoGain(),
+}
+# Arguments of measures that are not curves.
+_PLAIN = ("above_kb", "full", "reason", "threshold")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper with its evidence.
+    """A claim of the paper with its evidence and verdict.
 
-    Attributes
-    ----------
-    where : str
-        Section, figure or appendix of the paper.
-    text : str
-        The claim in our words.
-    dataset, detail : str
-        The dataset, empty where the claim is about none in particular, and the size or the methods.
-    paper, measured : str
-        The paper's figures and ours.
-    estimate : Estimate or None
-        Mean, 95 % interval and number of trials behind the verdict, in ``unit``; None where the
-        claim is not testable.
-    unit : str
-    verdict : {"held", "not held", "undecided", "not testable here"}
-    reason : str
-        Why, in one sentence.
-    smaller : bool
-        Whether a claim that is not held has the claimed sign, only a smaller size.
+    ``dataset`` is empty where the claim is about none in particular, ``estimate`` None where it is
+    not testable. ``smaller``: a claim that is not held has the claimed sign, only a smaller size.
     """
 
     where: str
@@ -75,22 +64,54 @@ class Claim:
 
 
 def evaluate(results: Iterable[Result]) -> list[Claim]:
-    """Judge every claim, in the order of the paper; rows with errors are left out."""
+    """Judge every claim of ``claims.toml``; rows with errors are left out."""
     runs = Runs(results)
-    return [_claim(statement, runs) for statement in statements()]
+    return [_claim(entry, runs) for entry in _entries()]
 
 
-def _claim(s: Statement, runs: Runs) -> Claim:
+def _entries() -> Iterator[dict[str, Any]]:
+    """Yield the claims in the order of the paper, once for each dataset."""
+    text = resources.files(__package__).joinpath("claims.toml").read_text("utf-8")
+    for claim in tomllib.loads(text)["claim"]:
+        for case in claim.get("cases") or [{"on": name} for name in claim.get("on", [""])]:
+            yield claim | case | {"args": claim.get("args", {}) | case.get("args", {})}
+
+
+def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
+    args = {name: _argument(name, value) for name, value in entry["args"].items()}
+    found: tuple[str, Estimate | None, str]
     try:
-        evidence = s.measure(runs, s.dataset)
-    except NotTestable as missing:
+        measured = getattr(evidence, entry["measure"])(runs, entry["on"], **args)
+    except evidence.NotTestable as missing:
         judgement = Judgement("not testable here", missing.reason)
-        found: tuple[str, Estimate | None, str] = (missing.measured, None, "")
+        found = (missing.measured, None, "")
     else:
-        judgement = judge(s.rule, evidence)
-        found = (evidence.text, evidence.total, evidence.unit)
-    outcome = (judgement.verdict, judgement.reason, judgement.smaller)
-    return Claim(s.where, s.text, s.dataset, s.detail, s.paper, *found, *outcome)
+        judgement = rules.judge(_rule(entry.get("rule", {"name": "Better"})), measured)
+        found = (measured.text, measured.total, measured.unit)
+    said: Any = [entry.get(name, "") for name in ("where", "text", "on", "detail", "paper")]
+    return Claim(*said, *found, judgement.verdict, judgement.reason, judgement.smaller)
+
+
+def _argument(name: str, value: Any) -> Any:
+    if name in _PLAIN:
+        return value
+    return evidence.At(**value) if name == "at" else _curves(value)
+
+
+def _curves(value: Any) -> Any:
+    """Return the curve of a name such as "Nys" or "Nys+ (500)", or the curves of a list."""
+    if isinstance(value, list):
+        return tuple(_curves(each) for each in value)
+    name, _, n_0 = value.rstrip(")").partition(" (")
+    return Curve(name, int(n_0) if n_0.isdigit() else "largest" if n_0 else "same")
+
+
+def _rule(entry: str | dict[str, Any]) -> Rule:
+    if isinstance(entry, str):
+        return _NAMED_RULES[entry]
+    fields = {key: value for key, value in entry.items() if key != "name"}
+    rule: Rule = getattr(rules, entry["name"])(**fields)
+    return rule
 
 
 def summary(claims: Iterable[Claim]) -> str:

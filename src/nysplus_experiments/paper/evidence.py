@@ -1,7 +1,4 @@
-"""Measure claims on the results: differences, savings and ratios, paired by trial.
-
-A measure takes `Runs` and a dataset and returns `Evidence`, or raises `NotTestable`.
-"""
+"""Measure claims on the results: each function returns `Evidence` or raises `NotTestable`."""
 
 from __future__ import annotations
 
@@ -31,11 +28,7 @@ class NotTestable(Exception):
 
 @dataclass(frozen=True)
 class At:
-    """Which sizes a claim is about; all of them by default.
-
-    A size counts as run when one within 3 % of it was: the paper's 406 kB on Letter are 410 kB at
-    1250 landmarks.
-    """
+    """The sizes a claim is about, all by default; a size within 3 % of the wanted one counts."""
 
     n: int | None = None
     kb: float | None = None
@@ -225,8 +218,7 @@ def _saving(
 ) -> Evidence:
     """Measure by how many percent fewer landmarks ``ours`` reaches a goal than the best rival.
 
-    A curve that does not reach it in a trial is counted with the largest size that was run, which
-    makes a saving look smaller than it is.
+    A trial that does not reach it counts with the largest size, which makes a saving look smaller.
     """
     first = [_first_reach(table, goal) for table in (ours, *rivals)]
     if all(sizes.isna().all() for sizes in first):
@@ -308,8 +300,8 @@ def time_ratio(runs: Runs, dataset: str, slow: Curve, fast: Curve) -> Evidence:
 def gap_at_equal_time(runs: Runs, dataset: str, better: Curve, slow: Curve) -> Evidence:
     """Measure the accuracy of ``better`` in the time that each model of ``slow`` takes, minus its.
 
-    ``better`` is interpolated in the logarithm of time; beyond its last size it keeps that size's
-    accuracy. Sizes at which ``slow`` is faster, in any trial, than all of ``better`` are left out.
+    ``better`` is interpolated in the logarithm of time and constant beyond its last size. Sizes at
+    which ``slow`` is faster, in any trial, than all of ``better`` are left out.
     """
     require(runs, dataset, better, slow)
     seconds, own = runs.table(dataset, slow, _SECONDS), runs.table(dataset, slow)

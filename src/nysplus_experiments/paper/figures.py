@@ -1,13 +1,12 @@
-"""The paper's figures 1 to 5, drawn from results without fitting anything.
+"""The paper's figures 1 to 5: means over trials with bands of 95 % intervals.
 
-Lines are means over trials, bands are 95 % intervals. A dataset without the curves of a figure has
-no panel in it, and a figure without panels is not drawn.
+A dataset without the curves of a figure has no panel, and a figure without panels is not drawn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -103,10 +102,7 @@ _FIGURES = {
 
 
 def draw_all(results: list[Result], out: Path, only: set[int] | None = None) -> list[Path]:
-    """Write the figures, or ``only`` some, as ``out/figure1.png`` to ``figure5.png``.
-
-    Returns the files; figures with nothing to show are skipped.
-    """
+    """Write the figures that have something to show, or ``only`` some; return the files."""
     unknown = sorted((only or set()) - set(_FIGURES))
     if unknown:
         raise ValueError(f"There is no figure {unknown[0]}. Choose from 1 to {max(_FIGURES)}.")
@@ -152,23 +148,8 @@ def draw(number: int, results: Sequence[Result]) -> Any | None:
         if i % columns == 0:
             ax.set_ylabel("test accuracy (%)", fontsize=11)
     order = dict.fromkeys(line.label for own in chosen.values() for line in own)
-    _legend(figure, {label: handles[label] for label in order if label in handles})
+    style.legend(figure, {label: handles[label] for label in order if label in handles})
     return figure
-
-
-def _legend(figure: Any, handles: Mapping[str, Any]) -> None:
-    """Write one legend for all panels, below them, in rows of about equal length."""
-    entry = 0.75 + 0.085 * max(map(len, handles))  # inches: the line, its gaps, the letters
-    rows = math.ceil(len(handles) / max(2, int(figure.get_figwidth() / entry)))
-    figure.legend(
-        handles.values(),
-        handles.keys(),
-        loc="outside lower center",
-        ncols=math.ceil(len(handles) / rows),
-        fontsize=11,
-        frameon=False,
-        handlelength=2.8,
-    )
 
 
 def _panel(
@@ -221,9 +202,8 @@ def _limits(
 ) -> tuple[float, float]:
     """Return limits that show the upper three quarters of the Nyström curves well.
 
-    A few very low points at tiny sizes leave the picture rather than squash the rest. Random
-    features, often far below, are made visible from their best point on if that takes no more than
-    half of the height.
+    A few very low points at tiny sizes leave the picture. Random features, often far below, are
+    visible from their best point on if that takes no more than half of the height.
     """
     fourier = [points[:, 1] for line, points in drawn if line.curve.method == "Fourier"]
     others = [points[:, 1] for line, points in drawn if line.curve.method != "Fourier"]

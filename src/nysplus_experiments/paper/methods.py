@@ -1,16 +1,8 @@
 """Fit the methods of the paper's figures, one table row each, on the library's own engine.
 
-Everywhere: RBF kernel with the dataset's gamma, ridge ρ = 1e-5, float64. A row of the table is
-fitted by :func:`fit_method`; models on landmarks equal `NystroemClassifier` with the same
-selector, approximation and ``random_state=seed`` bit for bit, only that the first stage of
-Algorithm 1 is fitted once and then serves the one-stage method and all its supervised forms.
-
->>> from nysplus_experiments.harness import datasets
->>> from nysplus_experiments.paper import methods
->>> trial = methods.Trial(datasets.load("digits", 0), 0)
->>> fitted = methods.fit_method("Nys+", trial, n=100, n_initial=50)
->>> trial.accuracy(fitted.predict(trial.split.X_test)) > 90
-True
+RBF kernel with the dataset's gamma, ridge ρ = 1e-5, float64. Models on landmarks equal
+`NystroemClassifier` with the same selector, approximation and ``random_state=seed`` bit for bit;
+the first stage of Algorithm 1 is fitted once and serves the one-stage and the two-stage methods.
 """
 
 from __future__ import annotations
@@ -104,9 +96,7 @@ def _thread_pools() -> ThreadpoolController:
 
 
 def _repeatable_clustering() -> AbstractContextManager[Any]:
-    """Limit k-means to two threads: it sums one part per thread in the order they finish, and
-    only sums of two numbers do not depend on the order.
-    """
+    """Limit k-means to two threads, whose sums do not depend on the order in which they finish."""
     limit: AbstractContextManager[Any] = _thread_pools().limit(limits=2, user_api="openmp")
     return limit
 
@@ -187,20 +177,10 @@ def _fit_support_centroids(trial: Trial, n: int, n_initial: int) -> Fitted:
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the table.
+    """One row of the table: ``fit(trial, n, n_initial)`` and the name that figures print.
 
-    Attributes
-    ----------
-    name, title : str
-        Key of the row, and what figures print.
-    fit : callable
-        ``fit(trial, n, n_initial)``.
-    first : str
-        The method whose fit with n_0 landmarks is the first stage, or the method itself.
-    two_stage : bool
-        Whether there is an n_0.
-    full : bool
-        Whether all rows are used, so that there is no size to choose.
+    ``first`` is the method whose fit with n_0 landmarks is the first stage. Full methods use all
+    rows, so that there is no size to choose.
     """
 
     name: str
@@ -248,8 +228,5 @@ METHODS: dict[str, Method] = {
 
 
 def fit_method(name: str, trial: Trial, n: int, n_initial: int | None = None) -> Fitted:
-    """Fit one row of `METHODS` with `n` landmarks, features or, for full machines, training rows.
-
-    The first stage of two-stage methods has `n_initial` landmarks, `n` by default.
-    """
+    """Fit a row of `METHODS` with n landmarks; a first stage has n_initial, n by default."""
     return METHODS[name].fit(trial, n, n if n_initial is None else n_initial)

@@ -26,7 +26,7 @@ def parts(results: Path) -> dict[str, str]:
 
 def _runs(rows: Sequence[Result]) -> str:
     """Return the number of models and the sizes that were fitted, a row a dataset."""
-    fits = records.frame(row for row in rows if row.ok)
+    fits = records.frame((row for row in rows if row.ok), Result)
     sizes = fits[~fits["method"].isin(FULL_METHODS)]
     table = fits.groupby("dataset", sort=False).agg(
         models=("n", "size"), trials=("trial", "nunique"), train=("n_train", "first")

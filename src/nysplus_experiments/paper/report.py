@@ -1,7 +1,4 @@
-"""Write one self-contained HTML page: claims, figures, tables, deviations, failures, machine.
-
-It is computed from results alone; writing it again fits nothing.
-"""
+"""Write one HTML page: claims, figures, tables, deviations, failures, machine."""
 
 from __future__ import annotations
 
@@ -51,25 +48,7 @@ def write_report(
     *,
     command: str = "nysplus reproduce --profile standard --out DIR",
 ) -> Path:
-    """Write the report of an experiment as one HTML page.
-
-    Parameters
-    ----------
-    results : list of Result
-    figures : list of Path
-        PNG files of `figures.draw_all`; they are embedded in the page.
-    out : Path
-        The file to write, ``report.html`` in ``out`` where it does not end in ``.html``.
-    notes : list of str
-        Further deviations from the paper, as plain sentences.
-    command : str
-        The command that runs the experiment again.
-
-    Returns
-    -------
-    Path
-        The file, which appears whole or not at all.
-    """
+    """Write the report, with figures embedded, to ``out`` or ``out/report.html``."""
     path = out if out.suffix == ".html" else out / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, _render(_content(results, figures, notes, command)).encode())

@@ -1,14 +1,11 @@
-"""Rules that turn what was measured on a claim into a verdict.
-
-These few classes are the whole definition of a verdict; none looks at anything but 95 % intervals.
-"""
+"""Rules that turn what was measured on a claim into a verdict, by 95 % intervals alone."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from nysplus_experiments.harness.statistics import Estimate
 
@@ -34,13 +31,6 @@ class Judgement:
     smaller: bool = False
 
 
-class Rule(Protocol):
-    """Turns evidence into a judgement."""
-
-    def judge(self, evidence: Evidence) -> Judgement:
-        """Return the judgement; the evidence has two trials or more."""
-
-
 def judge(rule: Rule, evidence: Evidence) -> Judgement:
     """Apply a rule; a single trial has no interval and leaves everything undecided."""
     if not evidence.total.has_interval:
@@ -59,10 +49,7 @@ def clear(cells: Iterable[Estimate]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Better:
-    """The difference is positive and, where ``size`` is given, not smaller than that.
-
-    ``rounding`` is half a unit of the last digit that the paper prints.
-    """
+    """The difference is positive and, up to the paper's rounding, not smaller than ``size``."""
 
     size: float | None = None
     rounding: float = 0.005
@@ -89,10 +76,7 @@ class Better:
 
 @dataclass(frozen=True)
 class NoGain:
-    """There is no improvement: less than ``tolerance``, and not clearly more than nothing.
-
-    A tenth of a point is half of the smallest improvement that the paper's section 4 counts as one.
-    """
+    """No improvement; 0.1 is half of the smallest one that the paper's section 4 counts."""
 
     tolerance: float = 0.1
 
@@ -108,11 +92,7 @@ class NoGain:
 
 @dataclass(frozen=True)
 class Over:
-    """Clearly positive in a share of the sizes, clearly negative in few of them.
-
-    The paper's "wide range" and "all but a few" are read as half of the sizes with at most a fifth
-    against; its "a range" as a quarter with at most half against.
-    """
+    """Clearly positive in a share of the sizes, clearly negative in few of them."""
 
     share: float
     against: float
@@ -158,3 +138,6 @@ class Between:
         return Judgement(
             "undecided", f"The interval includes {self.low if total.low < low else self.high:g}."
         )
+
+
+Rule = Better | NoGain | Over | Between

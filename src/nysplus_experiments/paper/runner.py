@@ -1,8 +1,6 @@
 """Run an experiment: plan the rows, fit them one by one, append each to ``results.csv``.
 
-A run can be killed at any moment. The next one cuts a torn last line off, skips the rows that
-are there and goes on; what it adds does not depend on what was there, because every row has a
-seed of its own.
+A killed run resumes; what it adds does not depend on what was there, because rows have seeds.
 """
 
 from __future__ import annotations
@@ -25,9 +23,16 @@ import nysplus
 from nysplus._runtime.atomic_file import write_whole
 from nysplus_experiments.harness import datasets, records
 from nysplus_experiments.harness.measurement import measure, processor
-from nysplus_experiments.paper.duration import estimate_seconds
 from nysplus_experiments.paper.experiment import Experiment, Grid
-from nysplus_experiments.paper.methods import FULL_ROWS, METHODS, Trial, fit_method, seed_of
+from nysplus_experiments.paper.methods import (
+    FULL_ROWS,
+    METHODS,
+    VARIANTS,
+    Trial,
+    clustered_rows,
+    fit_method,
+    seed_of,
+)
 from nysplus_experiments.paper.results import Key, Result, read_results
 from nysplus_experiments.paper.trial import largest
 
@@ -54,11 +59,8 @@ class Plan:
 def plan(experiment: Experiment) -> Plan:
     """Return the rows of an experiment that can be fitted here, in the order to fit them.
 
-    Trial 0 of everything comes first, then trial 1, and so on: however early a run ends, every
-    curve is there, only with a wider band. Within a trial all rows of a dataset stand together
-    (its data are loaded once), and within these the rows that share a first stage (it is fitted
-    once, and only the last one is kept in memory).
-
+    Trials are the outermost loop: however early a run ends, every curve is there. Rows of a
+    dataset, and among these rows that share a first stage, stand together, to be made once.
     Full machines draw nothing at random; where the split is fixed they run once, as trial 0.
     """
     present = {row.dataset.name for row in datasets.describe() if row.present}
@@ -70,42 +72,40 @@ def plan(experiment: Experiment) -> Plan:
                 notes[_absent(name)] = None
                 continue
             for method in part.methods:
-                for task, reason in _rows(name, method, grid):
-                    if reason:
+                fixed = METHODS[method].full and datasets.DATASETS[name].split == "fixed"
+                for n, n_initial in _sizes(name, method, grid):
+                    if reason := _too_large(name, method, max(n, n_initial or 0)):
                         notes[reason] = None
-                    else:
-                        tasks.add(task)
+                        continue
+                    for trial in range(1 if fixed else grid.trials):
+                        tasks.add(Key(name, method, n, n_initial, trial))
     return Plan(tuple(sorted(tasks, key=_order)), tuple(notes))
 
 
-def _rows(name: str, method: str, grid: Grid) -> Iterable[tuple[Key, str]]:
-    """Yield all rows of a method on a dataset, each with the reason to leave it out, or ""."""
-    row, kind = datasets.DATASETS[name], METHODS[method]
-    n_train = row.counts[0]
-    trials = 1 if kind.full and row.split == "fixed" else grid.trials
-    sizes: list[tuple[int, int | None]] = [(n_train, None)]
-    if not kind.full:
-        sizes = [(n, n_0) for n in grid.sizes for n_0 in _first_sizes(method, grid, n)]
-    for n, n_initial in sizes:
-        reason = ""
-        if kind.full and n > FULL_ROWS:
-            reason = (
-                f"{kind.title} is left out on {row.title}: its {n} training rows exceed the "
-                f"limit of {FULL_ROWS} for a full kernel matrix."
-            )
-        elif max(n, n_initial or 0) > n_train:
-            reason = (
-                f"{max(n, n_initial or 0)} landmarks are left out on {row.title}, which has "
-                f"{n_train} training rows."
-            )
-        for trial in range(trials):
-            yield Key(name, method, n, n_initial, trial), reason
-
-
-def _first_sizes(method: str, grid: Grid, n: int) -> tuple[int | None, ...]:
+def _sizes(name: str, method: str, grid: Grid) -> list[tuple[int, int | None]]:
+    """Return each n with each n_0."""
+    if METHODS[method].full:
+        return [(datasets.DATASETS[name].counts[0], None)]
     if not METHODS[method].two_stage:
-        return (None,)
-    return (n,) if grid.n_initial == "same" else grid.n_initial
+        return [(n, None) for n in grid.sizes]
+    if grid.n_initial == "same":
+        return [(n, n) for n in grid.sizes]
+    return [(n, n_0) for n in grid.sizes for n_0 in grid.n_initial]
+
+
+def _too_large(name: str, method: str, n: int) -> str:
+    """Return the reason to leave a size out, or nothing."""
+    row, kind = datasets.DATASETS[name], METHODS[method]
+    if kind.full and n > FULL_ROWS:
+        return (
+            f"{kind.title} is left out on {row.title}: its {n} training rows exceed the "
+            f"limit of {FULL_ROWS} for a full kernel matrix."
+        )
+    if n > row.counts[0]:
+        return (
+            f"{n} landmarks are left out on {row.title}, which has {row.counts[0]} training rows."
+        )
+    return ""
 
 
 def _absent(name: str) -> str:
@@ -128,21 +128,7 @@ def _order(task: Key) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Step:
-    """Progress of a run, reported before each row and after the last one.
-
-    Attributes
-    ----------
-    task : Key or None
-        The row that is fitted next; None at the end.
-    done, total : int
-        Rows finished, those of earlier runs included, and rows of the plan.
-    failed : int
-        Rows of this run that ended with an error.
-    fraction : float
-        Share of the work that is done, by estimated time.
-    seconds_left : float
-        Estimate, corrected by the speed of this run so far.
-    """
+    """Progress of a run, before each row and after the last one, when ``task`` is None."""
 
     task: Key | None
     done: int
@@ -157,38 +143,28 @@ def run(
     out: Path,
     progress: Callable[[Step], None] = lambda step: None,
 ) -> list[Result]:
-    """Fit what is missing and append it to ``out/results.csv``.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    out : Path
-        Folder, made where it does not exist. Rows with status "ok" that are in its
-        ``results.csv`` are kept; failed ones are tried once more.
-    progress : callable, optional
-
-    Returns
-    -------
-    list of Result
-        All rows of the file, those of other experiments included.
-    """
+    """Fit what ``out/results.csv`` lacks, failed rows again; return all rows of the file."""
     todo, path = plan(experiment), out / RESULTS_FILE
     records.begin(path, Result, environment=None)
-    _write_notes(out, list(todo.notes), {})
+    _note(out, left_out=list(todo.notes))
     finished = {row.key for row in read_results(path) if row.ok}
     tasks = [task for task in todo.tasks if task not in finished]
     if tasks:
         _warm_up()
-    clock = _Clock(tasks, len(todo.tasks))
+    costs, start = estimate_seconds(tasks), time.monotonic()
     trial: Trial | None = None
-    for task in tasks:
-        progress(clock.step(task))
-        result, trial = _fit(task, trial)
-        if trial is not None:
-            _write_notes(out, None, {task.dataset: list(trial.split.deviations)})
-        records.append(path, result)
-        clock.tick(result)
-    progress(clock.step(None))
+    failed = 0
+    for done, task in enumerate([*tasks, None]):
+        fraction, seconds_left = _progress(costs, done, time.monotonic() - start)
+        earlier = len(todo.tasks) - len(tasks)
+        progress(Step(task, earlier + done, len(todo.tasks), failed, fraction, seconds_left))
+        if task is not None:
+            result, trial = _fit(task, trial)
+            if trial is not None:
+                deviations = {task.dataset: list(trial.split.deviations)}
+                _note(out, deviations=_notes(out)["deviations"] | deviations)
+            records.append(path, result)
+            failed += not result.ok
     return read_results(path)
 
 
@@ -199,35 +175,13 @@ def _warm_up() -> None:
     fit_method("KNys+", Trial(datasets.Split("warm-up", X, y, X, y, gamma=1.0), 0), 10)
 
 
-class _Clock:
-    """Counts rows and estimates the time left."""
-
-    def __init__(self, tasks: list[Key], total: int) -> None:
-        self._costs = estimate_seconds(tasks)
-        self._total = total
-        self._done = self._failed = 0
-        self._start = time.monotonic()
-
-    def tick(self, result: Result) -> None:
-        self._done += 1
-        self._failed += not result.ok
-
-    def step(self, task: Key | None) -> Step:
-        spent, left = sum(self._costs[: self._done]), sum(self._costs[self._done :])
-        elapsed = time.monotonic() - self._start
-        earlier = self._total - len(self._costs)
-        whole = spent + left
-        # The constants are trusted like some work that was done, until the own speed takes over.
-        trust = max(min(10.0, 0.05 * whole), 1e-9)
-        pace = (elapsed + trust) / (spent + trust)
-        return Step(
-            task=task,
-            done=earlier + self._done,
-            total=self._total,
-            failed=self._failed,
-            fraction=spent / whole if whole else 1.0,
-            seconds_left=left * pace,
-        )
+def _progress(costs: list[float], done: int, elapsed: float) -> tuple[float, float]:
+    """Return the share of the work that is done, and the seconds left at the pace so far."""
+    spent, left = sum(costs[:done]), sum(costs[done:])
+    # The estimates are trusted like some work that was done, until the own speed takes over.
+    trust = max(min(10.0, 0.05 * (spent + left)), 1e-9)
+    pace = (elapsed + trust) / (spent + trust)
+    return spent / (spent + left) if left else 1.0, left * pace
 
 
 def _fit(task: Key, trial: Trial | None) -> tuple[Result, Trial | None]:
@@ -283,31 +237,85 @@ def _versions() -> dict[str, Any]:
 # -- notes ---------------------------------------------------------------------------------------
 
 
-def _write_notes(out: Path, left_out: list[str] | None, deviations: dict[str, list[str]]) -> None:
-    """Replace what the last plan left out, add to what datasets deviate in."""
+def _notes(out: Path) -> dict[str, Any]:
     path = out / NOTES_FILE
-    old = _read_notes(path)
-    new = {
-        "left_out": old["left_out"] if left_out is None else left_out,
-        "deviations": {**old["deviations"], **deviations},
-    }
-    if new == old and path.exists():
-        return
-    write_whole(path, (json.dumps(new, indent=2, ensure_ascii=False) + "\n").encode())
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {"left_out": [], "deviations": {}} | known
 
 
-def _read_notes(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {"left_out": [], "deviations": {}}
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
+def _note(out: Path, **changed: Any) -> None:
+    old, path = _notes(out), out / NOTES_FILE
+    new = old | changed
+    if new != old or not path.exists():
+        write_whole(path, (json.dumps(new, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def read_notes(out: Path) -> list[str]:
     """Return all notes of a folder of results: what was left out, how datasets deviate."""
-    content = _read_notes(out / NOTES_FILE)
-    sentences = [
-        *content["left_out"],
-        *(s for each in content["deviations"].values() for s in each),
-    ]
-    return list(dict.fromkeys(sentences))
+    notes = _notes(out)
+    deviations = (note for each in notes["deviations"].values() for note in each)
+    return list(dict.fromkeys([*notes["left_out"], *deviations]))
+
+
+# -- rough estimates of time, enough for a dry run -----------------------------------------------
+
+_PRODUCTS, _CLUSTERING = 95e9, 70e9  # operations a second in matrix products, and in k-means
+_FIT_ENTRY, _PREDICT_ENTRY = 18e-9, 6e-9  # seconds for a kernel entry beside its products
+_EIGEN = 0.24e-9  # seconds for n³ of the two eigendecompositions
+_OVERHEAD, _LOAD = 0.02, 2e-8  # seconds of any row, and of loading one number
+# Operations of a fit on one row of the data, in units of n²: whitening, then the scatter. A
+# standard map takes 2 + 1, five experts 2/5 + 1, a map of rank n/2 takes 1 + 1/4, Fourier 0 + 1.
+_WORK = {"ENys": 1.4, "RNys": 1.25, "Fourier": 1.0}
+
+
+def _fit_seconds(method: str, data: datasets.Dataset, n: int) -> float:
+    """Return the time of a fit: moments, two eigendecompositions, and k-means where it is used."""
+    operations = 2 * data.n_features + _WORK.get(method, 3.0) * n
+    own = data.counts[0] * n * (operations / _PRODUCTS + _FIT_ENTRY) + _EIGEN * n**3
+    return own + (_clustering(data, n) if method == "KNys" else 0.0)
+
+
+def _scores(n_rows: int, data: datasets.Dataset, n: int) -> float:
+    return n_rows * n * (2 * data.n_features / _PRODUCTS + _PREDICT_ENTRY)
+
+
+def _clustering(data: datasets.Dataset, n: int) -> float:
+    """Return the time of twenty Lloyd iterations."""
+    rows = min(clustered_rows(data.name), data.counts[0])
+    return 20 * rows * n * (2 * data.n_features + 10) / _CLUSTERING
+
+
+def _final_stage(task: Key, data: datasets.Dataset) -> float:
+    n, n_initial, method = task.n, task.n_initial or task.n, METHODS[task.method]
+    rows = data.counts[0]
+    if method.full:
+        return rows**2 * ((2 * data.n_features + rows / 3) / _PRODUCTS + _FIT_ENTRY)
+    if task.method in VARIANTS:
+        return 0.0  # all of it is the first stage
+    if task.method == "SC":
+        return (
+            _clustering(data, 3 * n)
+            + _fit_seconds("Nys", data, n_initial)
+            + _fit_seconds("Nys", data, n)
+        )
+    final = _fit_seconds(method.first, data, n)
+    return final + (_scores(rows, data, n_initial) if method.two_stage else 0.0)
+
+
+def estimate_seconds(tasks: Iterable[Key]) -> list[float]:
+    """Return the seconds of each task; a shared first stage counts where it is fitted."""
+    seconds: list[float] = []
+    loaded: tuple[str, int] | None = None
+    stage: tuple[str, int] | None = None
+    for task in tasks:
+        data, first = datasets.DATASETS[task.dataset], METHODS[task.method].first
+        own = _OVERHEAD + _final_stage(task, data) + _scores(data.counts[1], data, task.n)
+        if loaded != (task.dataset, task.trial):
+            loaded, stage = (task.dataset, task.trial), None
+            own += _LOAD * sum(data.counts) * data.n_features
+        n_first = task.n_initial or task.n
+        if first in VARIANTS and stage != (first, n_first):
+            stage = (first, n_first)
+            own += _fit_seconds(first, data, n_first)
+        seconds.append(own)
+    return seconds

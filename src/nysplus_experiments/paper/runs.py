@@ -1,8 +1,6 @@
-"""Look up finished runs by curve, as tables of pandas.
+"""Look up finished runs by curve: tables with one row a trial and one column a size.
 
-A curve is a method with its rule for ``n_0``. A table of a curve has one row a trial and one
-column a size ``n``, in increasing order; a trial that was not run is NaN. Trials of the same
-number use the same split, so two curves are compared by the difference of their tables.
+Trials of the same number use the same split, so curves are compared by differences of tables.
 """
 
 from __future__ import annotations
@@ -65,19 +63,7 @@ def _ordered(names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 class Runs:
-    """Successful results. A run that occurs twice counts once, the last time.
-
-    Parameters
-    ----------
-    results : iterable of Result
-        Rows with the status "error" are left out.
-
-    Attributes
-    ----------
-    fits : DataFrame
-        One row a model, with the columns of `Result` and ``kb``, the model size by the paper's
-        accounting in kB of 1024 bytes as the paper's figures have it.
-    """
+    """Successful results, each once; ``fits`` has a column ``kb``, the paper's model size."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         good = (r for r in results if r.status == "ok" and r.accuracy is not None)

@@ -27,9 +27,7 @@ Codes = npt.NDArray[np.intp]
 
 
 def seed_of(dataset: str, trial: int, first_size: int) -> int:
-    """Return the seed of all rows of a dataset and trial whose first draw is of `first_size`
-    rows: n for one-stage methods, n_0 for two-stage ones. The same on every machine.
-    """
+    """Return the seed of rows whose first draw is of ``first_size`` rows, on every machine."""
     name = f"{dataset}/{trial}/{first_size}".encode()
     return int.from_bytes(hashlib.sha256(name).digest()[:4], "big")
 
@@ -46,18 +44,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted model.
-
-    Attributes
-    ----------
-    predict : callable
-        From rows to class numbers.
-    first_stage_seconds, final_stage_seconds : float
-    paper_bytes, stored_bytes, kernel_evaluations : int
-        As in `results.Result`.
-    peak_rss_mb : float or None
-        Of fitting alone.
-    """
+    """A fitted model; ``predict`` goes from rows to class numbers, the rest as in `Result`."""
 
     predict: Callable[[Any], Codes]
     first_stage_seconds: float | None

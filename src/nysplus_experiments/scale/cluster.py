@@ -1,9 +1,8 @@
 """Measure fits on a Dask cluster: one worker against two, and the messages between them.
 
-Persisted synthetic rows of 20 features, the same partitions each time, workers of one thread on
-this machine. Every fit has a cluster of its own, and those of one and two workers take turns.
-Many small partitions show the overhead of a task. ``rows``, ``partitions``, ``landmarks`` and
-``repeats`` can be set.
+Persisted synthetic rows, the same partitions each time, workers of one thread on this machine.
+Every fit has a cluster of its own, and those of one and two workers take turns. Many small
+partitions show the overhead of a task.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from sklearn import config_context
 from nysplus import NystroemClassifier
 from nysplus._ridge.moments import Moments
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.scale.other_processes import undisturbed, watch_others
 from nysplus_experiments.scale.out_of_core import LANDMARKS, SELECTIONS, WORKING_MEMORY
 from nysplus_experiments.scale.row_files import FEATURES, TEST_ROWS, make_rows
@@ -61,28 +60,12 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class ClusterFit:
-    """One row of ``cluster.csv``: a fit.
+class ClusterFit(Row, key="what selection workers rows partitions n repeat"):
+    """One row of ``cluster.csv``: a fit; "tiny" ones have very small partitions.
 
-    Attributes
-    ----------
-    what : "fit" or "tiny"
-        "tiny": a fit to very small partitions, for the overhead of a task.
-    workers, partitions, rows, n : int
-        Workers have one thread each.
-    sum_bytes : int
-        Bytes of the moments that a pass sums up, n² + n + n L + 2 L numbers.
-    broadcast_bytes : int
-        The largest object, pickled, that is sent to all workers before a pass.
-    accuracy : float or None
-        On test rows, in percent.
-    others : float or None
-        As in `out_of_core.OutOfCore`.
-    transfers : str
-        Messages that workers have sent, by content: "kind=messages=bytes=largest", joined by ";".
-        "summed" and "joined" are sums of partitions, "taken" rows.
-    stages : str
-        The column of `stages.fit_and_record`.
+    ``sum_bytes`` are those of the moments that a pass sums up, ``broadcast_bytes`` those of the
+    largest pickled object sent to all workers, ``others`` is as in `OutOfCore`. ``transfers`` are
+    "kind=messages=bytes=largest" joined by ";", ``stages`` the column of `stages.fit_and_record`.
     """
 
     what: str
@@ -101,12 +84,6 @@ class ClusterFit:
     others: float | None
     transfers: str
     stages: str
-
-    @property
-    def key(self) -> Key:
-        """The task that the row belongs to."""
-        size = self.rows, self.partitions, self.n
-        return self.what, self.selection, self.workers, *size, self.repeat
 
     def list_transfers(self) -> list[Transfer]:
         """Return the messages as records."""
@@ -235,12 +212,11 @@ def run(options: BenchOptions) -> None:
         options.integer("landmarks", 50 if smoke else LANDMARKS),
         options.integer("repeats", 1 if smoke else 3),
     )
-    measure_missing(
-        options.path("cluster.csv"),
+    options.measure(
+        "cluster.csv",
         ClusterFit,
         list(tasks)[: 2 if smoke else None],
         measure,
-        fresh=options.fresh,
         settings={"threads": 1, "working_memory": WORKING_MEMORY, "dask": dask.__version__},
         valid=undisturbed,
         workers=1,  # a process of one thread, whose settings the cluster's workers inherit

@@ -1,13 +1,9 @@
 """Measure fits to rows on disk: seconds, memory and passes, up to ten million rows.
 
-Synthetic rows of 20 features in two classes with some wrong labels, as Parquet files and as a
-memory map, in memory for comparison; and CovType as a memory map. Every fit is a child process of
-its own that has never held the data; another one writes them, a million rows at a time. The files
-are dropped from the system's cache before each fit. Repeats are the outermost loop. The largest
-size takes 3.5 GB of disk.
-
-``rows``, ``landmarks``, ``repeats``, ``covtype-rows``, ``covtype-landmarks`` and ``folder`` (for
-the temporary files) can be set; ``--datasets synthetic`` leaves CovType out.
+Synthetic rows of 20 features as Parquet files, as a memory map, and in memory for comparison; and
+CovType as a memory map (``--datasets synthetic`` leaves it out). Every fit is a child process that
+has never held the data; the files are dropped from the system's cache before each fit. The largest
+size takes 3.5 GB of disk; ``folder`` can be set to a place for it.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +25,7 @@ import sklearn
 from nysplus import NystroemClassifier
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import n_threads, run_in_child
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.scale.other_processes import undisturbed, watch_others
 from nysplus_experiments.scale.row_files import (
     FILE_ROWS,
@@ -55,26 +51,11 @@ Key = tuple[str, str, str, int, int, int]
 
 
 @dataclass(frozen=True)
-class OutOfCore:
+class OutOfCore(Row, key="data source selection rows n repeat"):
     """One row of ``out_of_core.csv``: a fit.
 
-    Attributes
-    ----------
-    data : "synthetic" or "covtype"
-    source : "parquet", "memmap" or "array"
-    rows, n : int
-        Rows and landmarks.
-    peak_mb : float
-        Peak resident memory of the process, interpreter and libraries included, in MiB.
-    passes : int
-        ``n_passes_`` of the model.
-    accuracy : float
-        On test rows, in percent.
-    others : float or None
-        CPU time of other processes during the fit, in percent of all cores; None where the system
-        does not tell. Disturbed fits are measured again by the next run.
-    stages : str
-        The column of `stages.fit_and_record`.
+    ``peak_mb`` is the peak resident memory of the process in MiB. ``others`` is the CPU time of
+    other processes in percent of all cores; disturbed fits are measured again by the next run.
     """
 
     data: str
@@ -91,11 +72,6 @@ class OutOfCore:
     threads: int
     others: float | None
     stages: str
-
-    @property
-    def key(self) -> Key:
-        """The task that the row belongs to."""
-        return self.data, self.source, self.selection, self.rows, self.n, self.repeat
 
 
 def fit_once(folder: Path, source: str, n_rows: int, n: int, selection: str) -> dict[str, Any]:
@@ -138,25 +114,24 @@ def run(options: BenchOptions) -> None:
     """Measure the fits that are not in the file yet: synthetic rows, then CovType."""
     options.expect("rows", "landmarks", "repeats", "covtype-rows", "covtype-landmarks", "folder")
     data = options.choose_datasets(("synthetic", "covtype"))
-    smoke, fresh = options.smoke, options.fresh
+    smoke = options.smoke
     if "synthetic" in data:
         rows = options.integers("rows", (SMOKE_ROWS,) if smoke else ROWS)
         n = options.integer("landmarks", SMOKE_LANDMARKS if smoke else LANDMARKS)
         tasks = list(plan(rows, n, options.integer("repeats", 1 if smoke else 2)))
         file_rows = math.gcd(FILE_ROWS, *rows)
-        _measure(options, fresh, tasks, write_rows, max(rows), file_rows)
-        fresh = False
+        _measure(options, tasks, write_rows, max(rows), file_rows)
+        options = replace(options, fresh=False)
     if "covtype" in data:
         n_rows = options.integer("covtype-rows", SMOKE_ROWS if smoke else COVTYPE_ROWS)
         n = options.integer("covtype-landmarks", SMOKE_LANDMARKS if smoke else COVTYPE_LANDMARKS)
         sizes = (n_rows, n, 0)
         tasks = [("covtype", s, "negative-margin", *sizes) for s in ("memmap", "array")]
-        _measure(options, fresh, tasks, write_covtype, n_rows)
+        _measure(options, tasks, write_covtype, n_rows)
 
 
 def _measure(
     options: BenchOptions,
-    fresh: bool,
     tasks: Sequence[Key],
     write: Callable[..., None],
     *args: int,
@@ -172,12 +147,11 @@ def _measure(
             columns = run_in_child(fit_once, folder, source, n_rows, n, selection)
             return OutOfCore(data, source, selection, n_rows, n, repeat, **columns)
 
-        measure_missing(
-            options.path("out_of_core.csv"),
+        options.measure(
+            "out_of_core.csv",
             OutOfCore,
             tasks,
             fit,
-            fresh=fresh,
             settings={"working_memory": WORKING_MEMORY, "pyarrow": pa.__version__},
             prepare=lambda: run_in_child(write, folder, *args),
             valid=undisturbed,

@@ -27,17 +27,15 @@ LOOKS = {
 
 def read_fits(folder: Path, data: str) -> list[OutOfCore]:
     """Return the last measurement of each fit: disturbed ones were measured again."""
-    rows = records.read(folder / "out_of_core.csv", OutOfCore)
-    return [row for row in records.last_of_each(rows, lambda row: row.key) if row.data == data]
+    rows = records.read_last(folder / "out_of_core.csv", OutOfCore)
+    return [row for row in rows if row.data == data]
 
 
 def parts(results: Path) -> dict[str, str]:
     """Return the tables of the page."""
     folder = results / "scale"
     fits = read_fits(folder, "synthetic")
-    clustered = records.last_of_each(
-        records.read(folder / "cluster.csv", ClusterFit), lambda row: row.key
-    )
+    clustered = records.read_last(folder / "cluster.csv", ClusterFit)
     known = constants(clustered, tables.PLAN_SELECTION)
     return {
         "machine": versions(folder, [*fits, *clustered]),
@@ -68,33 +66,23 @@ def versions(folder: Path, rows: Sequence[OutOfCore | ClusterFit]) -> str:
 
 def rows_figure(folder: Path) -> Any:
     """Draw time and memory against rows."""
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     fits = records.frame(read_fits(folder, "synthetic"), OutOfCore)
     figure, (left, right) = figures.new(2, height=4.6)
     sizes = sorted(set(fits["rows"]))
     for (source, selection), look in LOOKS.items():
         own = fits[(fits["source"] == source) & (fits["selection"] == selection)]
-        for ax, column in ((left, "fit_seconds"), (right, "peak_mb")):
-            values = {int(n): list(group[column]) for n, group in own.groupby("rows")}
-            figures.range_curve(ax, values, f"{tables.TITLES[source]}, {selection}", *look)
+        label = f"{tables.TITLES[source]}, {selection}"
+        figures.range_curve(left, own, "rows", "fit_seconds", label, *look)
+        figures.range_curve(right, own, "rows", "peak_mb", label, *look)
     data_mb = [n_rows * FEATURES * 8 / 2**20 for n_rows in sizes]
+    style = {"color": figures.GREY, "fontsize": 11, "textcoords": "offset points"}
     right.plot(sizes, data_mb, color=figures.GREY, linestyle=DOTTED, linewidth=1.6)
-    right.annotate(
-        "size of the rows",
-        *((sizes[0], data_mb[0]), (16, -6)),
-        textcoords="offset points",
-        color=figures.GREY,
-        fontsize=11,
-    )
+    right.annotate("size of the rows", (sizes[0], data_mb[0]), (16, -6), **style)
     for ax, label in ((left, "fit time (s)"), (right, "peak resident memory (MB)")):
         figures.log_ticks(ax.xaxis)
         figures.log_ticks(ax.yaxis)
-        ax.xaxis.set_major_locator(FixedLocator(sizes))
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.set_xlabel("rows N", fontsize=12)
-        ax.set_ylabel(label, fontsize=12)
-        figures.finish(ax)
+        figures.fixed_ticks(ax.xaxis, sizes)
+        figures.axes_titles(ax, "rows N", label)
     right.set_ylim(100, 2000)
     left.legend(fontsize=11, frameon=False, loc="upper left")
     return figure

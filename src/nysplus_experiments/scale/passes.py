@@ -11,7 +11,7 @@ from nysplus import NystroemClassifier
 from nysplus.landmarks import SELECTORS
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import run_in_child
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.scale.row_files import open_rows, write_rows
 from nysplus_experiments.scale.stages import fit_and_record, parse_column
 from nysplus_experiments.speed.peers import SEED
@@ -23,22 +23,14 @@ SELECTIONS = tuple(sorted(set(SELECTORS) - {"residual"}))  # which is for regres
 
 
 @dataclass(frozen=True)
-class PassCount:
-    """One row of ``out_of_core_passes.csv``.
-
-    ``alpha`` is "auto", where leave-one-out chooses the ridge, or "number".
-    """
+class PassCount(Row, key="source selection alpha"):
+    """One row of ``out_of_core_passes.csv``; ``alpha`` is "auto" (leave-one-out) or "number"."""
 
     source: str
     selection: str
     alpha: str
     passes: int
     stages: str
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """The task that the row belongs to."""
-        return self.source, self.selection, self.alpha
 
 
 def count_passes(folder: Path, source: str, selection: str, alpha: str) -> PassCount:
@@ -60,11 +52,10 @@ def run(options: BenchOptions) -> None:
     tasks = list(itertools.product(SOURCES, selections, ("auto", "number")))
     with tempfile.TemporaryDirectory(dir=options.extra.get("folder")) as name:
         folder = Path(name)
-        measure_missing(
-            options.path("out_of_core_passes.csv"),
+        options.measure(
+            "out_of_core_passes.csv",
             PassCount,
             tasks,
             lambda *task: run_in_child(count_passes, folder, *task),
-            fresh=options.fresh,
             prepare=lambda: run_in_child(write_rows, folder, ROWS, ROWS),
         )

@@ -19,18 +19,8 @@ KINDS = ("survey", "moments", "scores")
 class Constants:
     """Costs of the parts of a fit, measured on one worker of one thread.
 
-    Attributes
-    ----------
-    seconds : dict
-        Seconds per row by kind of pass: "survey", "moments", "scores".
-    task : float
-        Seconds per partition of a pass, beside its rows.
-    client : float
-        Seconds of a fit outside the passes.
-    sum_bytes, broadcast_bytes : int
-        Bytes of the moments, and of the object that is sent to every worker before a pass.
-    gather_bytes : float
-        Bytes of the rows that a gather fetches.
+    ``seconds`` are per row by kind of pass, ``task`` per partition of a pass, ``client`` per fit
+    outside the passes; ``gather_bytes`` are those of the rows that a gather fetches.
     """
 
     seconds: dict[str, float]
@@ -103,17 +93,7 @@ def plan(
     partitions: int,
     bandwidth: float = BANDWIDTH,
 ) -> list[PlannedPass]:
-    """Predict the passes of a fit.
-
-    Parameters
-    ----------
-    known : Constants
-    counts : mapping
-        Number of passes by kind; kinds without seconds per row are gathers.
-    n_rows, workers, partitions : int
-    bandwidth : float
-        Bytes a second between two machines.
-    """
+    """Predict the passes of a fit; kinds without seconds per row are gathers."""
     depth = (partitions - 1).bit_length()  # sums are added two by two: ⌈log₂ P⌉ times
     passes = []
     for kind, count in counts.items():

@@ -56,10 +56,7 @@ def write_covtype(folder: Path, n_rows: int) -> None:
 
 
 def open_rows(folder: Path, source: str, n_rows: int) -> tuple[Any, Any]:
-    """Return X and y for ``fit``: the first rows of a folder, which end with a file.
-
-    ``source`` is "parquet", "memmap" or "array".
-    """
+    """Return X and y for ``fit``: the first rows of a folder, which end with a file."""
     if source == "parquet":
         file_rows = pa.parquet.read_metadata(_file(folder, 0)).num_rows
         files = [str(_file(folder, number)) for number in range(n_rows // file_rows)]

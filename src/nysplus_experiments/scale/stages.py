@@ -30,10 +30,7 @@ class Stage:
 
 
 def fit_and_record(model: Any, X: Any, y: Any) -> str:
-    """Fit a model with ``verbose=2`` and return its stages as one column.
-
-    The column is "name=rows=seconds" of each stage, joined by ";".
-    """
+    """Fit with ``verbose=2``; return its stages as "name=rows=seconds", joined by ";"."""
     reported = io.StringIO()
     with contextlib.redirect_stderr(reported):
         model.fit(X, y)
@@ -56,10 +53,6 @@ def parse_report(text: str) -> list[Stage]:
 
 
 def parse_column(column: str) -> list[Stage]:
-    """Return the stages of a column.
-
-    >>> parse_column("survey=1000=0.5")
-    [Stage(name='survey', rows=1000, seconds=0.5)]
-    """
+    """Return the stages of a column."""
     parts = [stage.rsplit("=", 2) for stage in column.split(";") if stage]
     return [Stage(name, int(rows), float(seconds)) for name, rows, seconds in parts]

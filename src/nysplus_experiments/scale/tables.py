@@ -216,11 +216,7 @@ def reading_seconds(fits: Sequence[OutOfCore]) -> float:
 
 
 def write_bytes(count: float) -> str:
-    """Write a number of bytes of any size.
-
-    >>> write_bytes(2_000_000_000), write_bytes(3_000_000), write_bytes(448), write_bytes(0)
-    ('1.9 GB', '2.9 MB', '0.4 kB', '0')
-    """
+    """Write a number of bytes of any size."""
     if count >= 2**30:
         return f"{count / 2**30:.1f} GB"
     return size(count) if count >= 10 * 2**10 else f"{count / 2**10:.1f} kB" if count else "0"

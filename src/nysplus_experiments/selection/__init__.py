@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from nysplus_experiments.harness.bench import steps
 
-from nysplus_experiments.harness.bench import BenchOptions, BenchStep
-
-
-def _step(module: str) -> BenchStep:
-    def run(options: BenchOptions) -> None:
-        import_module(f"{__name__}.{module}").run(options)
-
-    return run
-
-
-STEPS: dict[str, BenchStep] = {
-    name: _step(name)
-    for name in ("selectors", "gamma", "metric", "ablation", "calibration", "curve")
-}
+_MODULES = ("selectors", "gamma", "metric", "ablation", "calibration", "curve")
+STEPS = steps(__name__, {name: name for name in _MODULES})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ from nysplus import NystroemClassifier
 from nysplus.landmarks import ClassCentroids, make_selector
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.problems import chosen_datasets, fit_and_score, load_problem
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.tables import MISSING, markdown, short
 from nysplus_experiments.selection.comparison import compare
 from nysplus_experiments.selection.tables import bounds, points
@@ -38,7 +39,7 @@ def variants(n: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class AblationFit:
+class AblationFit(Row, key="dataset n width variant trial"):
     """One row of ``tuning_ablation.csv``; names of `variants`, accuracy in percent."""
 
     dataset: str
@@ -49,20 +50,11 @@ class AblationFit:
     accuracy: float
     seconds: float
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Identity of the fit."""
-        return astuple(self)[:5]
-
 
 def plan(datasets: Sequence[str], sizes: Sequence[int], trials: int) -> Iterator[tuple[Any, ...]]:
     """Yield dataset, n, width, variant and trial, small sizes first."""
-    for trial in range(trials):
-        for n in sizes:
-            for dataset in datasets:
-                for width in WIDTHS:
-                    for variant in variants(n):
-                        yield dataset, n, width, variant, trial
+    for trial, n, dataset, width in product(range(trials), sizes, datasets, WIDTHS):
+        yield from ((dataset, n, width, variant, trial) for variant in variants(n))
 
 
 def run_fit(dataset: str, n: int, width: str, variant: str, trial: int) -> AblationFit:
@@ -80,7 +72,7 @@ def run(options: BenchOptions) -> None:
     sizes = options.integers("sizes", SIZES[:1] if options.smoke else SIZES)
     trials = options.integer("trials", 1 if options.smoke else TRIALS)
     tasks = plan(chosen_datasets(options, DATASETS), sizes, trials)
-    measure_missing(options.path(FILE), AblationFit, tasks, run_fit, fresh=options.fresh)
+    options.measure(FILE, AblationFit, tasks, run_fit)
 
 
 def ablation_table(fits: pd.DataFrame) -> str:

@@ -1,16 +1,14 @@
 """Quality of probabilities: nysplus' own against those of cross-validated calibration.
 
-In each trial every system is fitted to a random subset of the training rows, at most 5,000 because
-a support vector machine is slow. Four measures of the probabilities of the test rows: the accuracy
-of the likeliest class; the log-loss ``−mean log p(y)``; the Brier score
-``mean Σ_c (p_c − 1[y = c])²``, from 0 to 2; and the expected calibration error, the mean distance
-of the probability of the likeliest class from the frequency with which it is right.
+At most 5,000 training rows, because a support vector machine is slow. Measures: accuracy of the
+likeliest class; log-loss ``−mean log p(y)``; Brier score ``mean Σ_c (p_c − 1[y = c])²``; and the
+mean distance of the likeliest class's probability from the frequency with which it is right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -30,7 +28,7 @@ from nysplus_experiments.harness.problems import (
     chosen_datasets,
     load_problem,
 )
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.tables import markdown
 
 FILE = "calibration.csv"
@@ -65,11 +63,8 @@ SYSTEMS = {
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """One row of ``calibration.csv``: a fit, and the probabilities of the test rows.
-
-    Accuracy is in percent; the other measures are as in the module's docstring.
-    """
+class Calibration(Row, key="dataset system trial"):
+    """One row of ``calibration.csv``: a fit, and the probabilities of the test rows."""
 
     dataset: str
     system: str
@@ -85,18 +80,11 @@ class Calibration:
     calibration_error: float
     threads: int
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Identity of the fit."""
-        return astuple(self)[:3]
-
 
 def calibration_error(P: np.ndarray, codes: np.ndarray) -> float:
     """Return the expected calibration error of the likeliest class.
 
-    Rows are ordered by that probability and cut into 15 bins of equally many rows; in each bin the
-    mean probability is compared with the share of correct rows, and the absolute differences are
-    averaged over the rows.
+    Rows are ordered by that probability and cut into 15 bins of equally many rows.
     """
     excess = P.max(axis=1) - (P.argmax(axis=1) == codes)
     bins = np.array_split(excess[P.max(axis=1).argsort(kind="stable")], BINS)
@@ -142,9 +130,7 @@ def run(options: BenchOptions) -> None:
     trials = range(options.integer("trials", 1 if options.smoke else TRIALS))
     names = chosen_datasets(options, DATASETS)
     tasks = [(name, system, trial) for trial, name, system in product(trials, names, SYSTEMS)]
-    measure_missing(
-        *(options.path(FILE), Calibration, tasks, run_fit), fresh=options.fresh, prepare=_warm_up
-    )
+    options.measure(FILE, Calibration, tasks, run_fit, prepare=_warm_up)
 
 
 def calibration_table(rows: pd.DataFrame) -> str:

@@ -40,14 +40,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Values of every rule in every cell and trial, without gaps.
-
-    Attributes
-    ----------
-    cells, rules, trials : tuple
-    values : ndarray of shape (cells, rules, trials)
-        Larger is better.
-    """
+    """Values (cells × rules × trials, larger is better) without gaps."""
 
     cells: tuple[Cell, ...]
     rules: tuple[str, ...]
@@ -105,10 +98,7 @@ class Comparison:
         return estimate(self.of(rule).mean(axis=0))
 
     def mean_loss(self, rule: str) -> Estimate:
-        """Return the mean loss, with its interval over trials.
-
-        The best rule of a cell is the best by the mean over all trials, also in each single one.
-        """
+        """Return the mean distance from the rule that is best over all trials, over trials."""
         best = self.values.mean(axis=2).argmax(axis=1)
         best_values = self.values[np.arange(len(best)), best]
         return estimate((best_values - self.of(rule)).mean(axis=0))
@@ -150,11 +140,7 @@ class Comparison:
         return Estimate(float(differences.mean()), float(low), float(high), len(sums))
 
     def clear(self, rule: str, over: str) -> tuple[list[Cell], list[Cell]]:
-        """Return the cells where a rule is above, and below, another beyond the noise of trials.
-
-        These are the cells whose 95 % interval of the difference over trials excludes zero. Of
-        cells without any difference, one in forty is expected in either list.
-        """
+        """Return the cells whose interval of the difference lies above, and below, zero."""
         above, below = [], []
         for cell, difference in zip(self.cells, self.of(rule) - self.of(over), strict=True):
             found = estimate(difference)
@@ -170,13 +156,6 @@ def compare(frame: pd.DataFrame, rule: str, value: str = "accuracy") -> Comparis
 
     An incomplete run is compared in the cells where every rule has run in the first trial, and in
     the trials that have all of these.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        One fit per row, with the columns dataset, n and trial, and width where widths differ.
-    rule, value : str
-        Columns of the rules and of the values to compare.
     """
     places = {"dataset": list(SOURCES), "width": ["", *WIDTHS]}
     frame = frame.dropna(subset=[value])

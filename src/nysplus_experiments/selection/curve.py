@@ -1,7 +1,4 @@
-"""Time and scores of `landmark_curve` against fits of every size.
-
-Both are given the same training rows, at most 8,000, and are scored on the same held-out rows.
-"""
+"""Time and scores of `landmark_curve` against fits of every size, on the same held-out rows."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import DATASETS as KNOWN
 from nysplus_experiments.harness.datasets import load
 from nysplus_experiments.harness.problems import chosen_datasets
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.tables import markdown
 
 FILE = "curve.csv"
@@ -36,21 +33,11 @@ MAX_ROWS = 10_000
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class CurvePoint(Row, key="series dataset repeat"):
     """One row of ``curve.csv``: one size in one repeat.
 
-    Attributes
-    ----------
-    series : str
-        Name of the sizes, in `SERIES`.
-    rows : int
-        Training and held-out rows together.
-    curve, refit : float
-        Accuracy on the held-out rows.
-    error : float
-        Its standard error.
-    refit_seconds, curve_seconds : float
-        Processor time; the curve's is for all sizes together.
+    Accuracies on held-out rows, which ``rows`` includes; ``error`` is the standard error. Seconds
+    are processor time; the curve's is for all sizes together.
     """
 
     series: str
@@ -63,11 +50,6 @@ class CurvePoint:
     error: float
     refit_seconds: float
     curve_seconds: float
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """Identity of the curve."""
-        return self.series, self.dataset, self.repeat
 
 
 def run_curve(series: str, dataset: str, repeat: int) -> list[CurvePoint]:
@@ -98,7 +80,7 @@ def run(options: BenchOptions) -> None:
     series = options.texts("series", list(SERIES)[: 1 if options.smoke else None], list(SERIES))
     repeats = range(options.integer("repeats", 1 if options.smoke else REPEATS))
     tasks = product(series, chosen_datasets(options, DATASETS), repeats)
-    measure_missing(options.path(FILE), CurvePoint, tasks, run_curve, fresh=options.fresh)
+    options.measure(FILE, CurvePoint, tasks, run_curve)
 
 
 def curve_table(points: pd.DataFrame, series: str) -> str:

@@ -1,13 +1,12 @@
-"""``gamma="auto"`` against a grid search over widths and against "scale".
+"""``gamma="auto"`` against a grid search (1/16 to 16 times "scale", five folds) and "scale".
 
-The grid has widths from 1/16 to 16 times "scale" and is searched with five folds. Fits run one
-after the other in one process, so that their times can be compared.
+Fits run one after the other in one process, so that their times can be compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -21,7 +20,7 @@ from nysplus_experiments.harness.problems import (
     fit_and_score,
     load_problem,
 )
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.tables import markdown, spread
 from nysplus_experiments.selection.comparison import compare
 from nysplus_experiments.selection.tables import points
@@ -34,7 +33,7 @@ GRID_POWERS, GRID_FOLDS = range(-4, 5), 5
 
 
 @dataclass(frozen=True)
-class WidthFit:
+class WidthFit(Row, key="dataset n trial way"):
     """One row of ``tuning_gamma.csv``: accuracy in percent; seconds include the search."""
 
     dataset: str
@@ -44,11 +43,6 @@ class WidthFit:
     accuracy: float
     seconds: float
     gamma: float
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Identity of the fit."""
-        return astuple(self)[:4]
 
 
 def plan(datasets: Sequence[str], sizes: Sequence[int], trials: int) -> Iterator[tuple[Any, ...]]:
@@ -80,7 +74,7 @@ def run(options: BenchOptions) -> None:
     sizes = options.integers("sizes", (20,) if options.smoke else SIZES)
     trials = options.integer("trials", 1 if options.smoke else TRIALS)
     tasks = plan(chosen_datasets(options, DATASETS), sizes, trials)
-    measure_missing(options.path(FILE), WidthFit, tasks, run_fit, fresh=options.fresh)
+    options.measure(FILE, WidthFit, tasks, run_fit)
 
 
 def search_times(fits: pd.DataFrame) -> pd.Series:

@@ -1,12 +1,9 @@
-"""Learned metrics against none, and against gradient boosting with its defaults on the same rows.
-
-Every fit runs in a process of its own, after a warm-up.
-"""
+"""Learned metrics against none, and against gradient boosting with its defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -24,7 +21,7 @@ from nysplus_experiments.harness.problems import (
     fit_and_score,
     load_problem,
 )
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.statistics import estimate
 from nysplus_experiments.harness.tables import MISSING, markdown, size, spread
 from nysplus_experiments.selection.tables import points
@@ -45,7 +42,7 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class MetricFit:
+class MetricFit(Row, key="dataset system trial"):
     """One row of ``tuning_metric.csv``; ``model_bytes`` is the size of the stored model."""
 
     dataset: str
@@ -54,11 +51,6 @@ class MetricFit:
     accuracy: float
     seconds: float
     model_bytes: int
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Identity of the fit."""
-        return astuple(self)[:3]
 
 
 def plan(datasets: Sequence[str], trials: int) -> Iterator[tuple[Any, ...]]:
@@ -116,7 +108,7 @@ def run(options: BenchOptions) -> None:
     names = [SMOKE] if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
     datasets = [name for name in names if name == SPARSE or available([name])]
     tasks = plan(datasets, options.integer("trials", 1 if options.smoke else TRIALS))
-    measure_missing(options.path(FILE), MetricFit, tasks, run_fit, fresh=options.fresh)
+    options.measure(FILE, MetricFit, tasks, run_fit)
 
 
 def metric_table(fits: pd.DataFrame) -> str:

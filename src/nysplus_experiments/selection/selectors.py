@@ -1,18 +1,16 @@
 """Accuracy of every landmark selector on many datasets, sizes and kernel widths.
 
-In each trial every rule is fitted to the same random subset of the training rows, at most 20,000;
-the trial's number is the seed of the split and of the fit. The width is ``1 / (d Var(X))`` of the
-training subset ("scale"), four times that ("4 scale"), or chosen by the estimator ("auto").
-
-Trials are the outermost loop and sizes the next, so that the file of an interrupted run is already
-balanced. Single-threaded worker processes share the fits: the measurement is the accuracy, and
-seconds are only indicative.
+In each trial every rule is fitted to the same random subset of the training rows. The width is
+``1 / (d Var(X))`` ("scale"), four times that ("4 scale"), or chosen by the estimator ("auto").
+Trials are the outermost loop, so that an interrupted run is balanced. Single-threaded processes
+share the fits: the measurement is the accuracy, and seconds are only indicative.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from sklearn.metrics import root_mean_squared_error
@@ -30,7 +28,7 @@ from nysplus_experiments.harness.problems import (
     fit_and_predict,
     load_problem,
 )
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.selection.comparison import WIDTHS
 
 FILE = "selection.csv"
@@ -40,22 +38,10 @@ TRIALS = 5
 
 
 @dataclass(frozen=True)
-class SelectionFit:
-    """One row of ``selection.csv``.
+class SelectionFit(Row, key="dataset n width selector trial"):
+    """One row of ``selection.csv``: accuracy in percent, RMSE in deviations of the target.
 
-    Attributes
-    ----------
-    dataset, n, width, selector, trial
-        Names of `SOURCES`, of `WIDTHS` and of ``selection``; the trial is the seed.
-    accuracy : float or None
-        Of the test rows, in percent; None for regression.
-    rmse : float or None
-        Root mean squared error of the test rows, in standard deviations of the training target;
-        None for classification.
-    seconds : float
-        Fit time, with other fits running at the same time.
-    gamma, alpha : float
-        Values used by the fitted model.
+    ``gamma`` and ``alpha`` are those of the fitted model; the trial is the seed.
     """
 
     dataset: str
@@ -68,11 +54,6 @@ class SelectionFit:
     seconds: float
     gamma: float
     alpha: float
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Identity of the fit."""
-        return astuple(self)[:5]
 
 
 def selectors(regression: bool) -> list[str]:
@@ -93,13 +74,10 @@ def plan(
     trials: int,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield dataset, n, width, selector and trial, trial by trial and small sizes first."""
-    for trial in range(trials):
-        for n in sizes:
-            for dataset in datasets:
-                for width in widths:
-                    for rule in selectors(SOURCES[dataset].regression):
-                        if rule in rules:
-                            yield dataset, n, width, rule, trial
+    for trial, n, dataset, width in product(range(trials), sizes, datasets, widths):
+        for rule in selectors(SOURCES[dataset].regression):
+            if rule in rules:
+                yield dataset, n, width, rule, trial
 
 
 def run_fit(dataset: str, n: int, width: str, selector: str, trial: int) -> SelectionFit:
@@ -121,11 +99,7 @@ def run_fit(dataset: str, n: int, width: str, selector: str, trial: int) -> Sele
 
 
 def run(options: BenchOptions) -> None:
-    """Measure every rule.
-
-    Options of this step: sizes, widths, selectors and trials, and workers, the number of processes
-    (0: this one).
-    """
+    """Measure every rule. Options: sizes, widths, selectors, trials, workers (0: none)."""
     options.expect("sizes", "widths", "selectors", "trials", "workers")
     every_rule = sorted({*selectors(True), *selectors(False)})
     tasks = plan(
@@ -136,12 +110,5 @@ def run(options: BenchOptions) -> None:
         options.integer("trials", 1 if options.smoke else TRIALS),
     )
     settings = {"threads": 1, "max_train_rows": MAX_TRAIN_ROWS, "max_test_rows": MAX_TEST_ROWS}
-    measure_missing(
-        options.path(FILE),
-        SelectionFit,
-        tasks,
-        run_fit,
-        fresh=options.fresh,
-        settings=settings,
-        workers=options.integer("workers", 2),
-    )
+    workers = options.integer("workers", 2)
+    options.measure(FILE, SelectionFit, tasks, run_fit, settings=settings, workers=workers)

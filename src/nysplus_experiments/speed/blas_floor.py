@@ -1,9 +1,7 @@
 """Measure the BLAS floor of a Nyström fit: the matrix products that no fit in this order can avoid.
 
 For all N rows: ``K = X Zᵀ``; the whitening of K by a triangular product or solve, whichever is
-faster here; and the symmetric rank-k update ``C += Φᵀ Φ``. The kernel function, the
-factorisations and every pass over memory are left out. Blocks of a few thousand rows are timed
-until the rate is stable, and the median block is scaled linearly to N rows.
+faster here; and the symmetric rank-k update ``C += Φᵀ Φ``. The median block is scaled to N rows.
 """
 
 from __future__ import annotations
@@ -41,14 +39,7 @@ class Floor:
 
 
 def measure_floor(X: np.ndarray, n_landmarks: int) -> Floor:
-    """Time the products on rows of X, in the precision of X.
-
-    Parameters
-    ----------
-    X : ndarray of shape (N, d), float32 or float64
-    n_landmarks : int
-        The first rows of X stand for the landmarks.
-    """
+    """Time the products on rows of X, in its precision; the first rows are the landmarks."""
     n_rows, n = len(X), n_landmarks
     block_rows = min(BLOCK_ROWS, n_rows)
     trmm, trsm, syrk = get_blas_funcs(("trmm", "trsm", "syrk"), dtype=X.dtype)

@@ -103,11 +103,7 @@ def overhead(path: Path) -> str:
 
 
 def _spread(values: pd.Series, unit: str) -> str:
-    """Write "median [smallest, largest] unit" of seconds or ratios with three digits.
-
-    >>> _spread(pd.Series([0.001, 0.002, 0.004]), "ms")
-    '2 [1, 4] ms'
-    """
+    """Write "median [smallest, largest] unit" of seconds or ratios with three digits."""
     numbers = (_FACTORS[unit] * x for x in median_range(values.dropna()))
     middle, low, high = (f"{x:.3g}" if abs(x) < 1000 else short(x) for x in numbers)
     return f"{middle} [{low}, {high}] {unit}"

@@ -1,8 +1,7 @@
 """Measure where the iterative solver overtakes the direct ones: time, memory and objective of each.
 
-Every solver that the spectrum allows runs by itself on the same landmarks of MNIST, each in a
-process of its own; the objective is then computed in float64. The largest size takes minutes and
-several gigabytes. ``sizes`` can be set.
+Every solver runs by itself on the same landmarks of MNIST, in a process of its own. The largest
+size takes minutes and several gigabytes.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from nysplus.kernels import RBF
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import Split, load
 from nysplus_experiments.harness.measurement import measure, run_in_child
-from nysplus_experiments.harness.resume import measure_missing
-from nysplus_experiments.speed.objective import training_objective
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.speed.peers import RHO, Expansion
 
 SIZES = (1000, 2000, 4000, 10000)
@@ -41,7 +39,7 @@ LARGEST_GRAM = 4000
 
 
 @dataclass(frozen=True)
-class Crossover:
+class Crossover(Row, key="n"):
     """One row of ``iterative.csv``: a fit; ``gap`` is relative to the lowest objective of ``n``."""
 
     n: int
@@ -53,11 +51,6 @@ class Crossover:
     gap: float
     iterations: int
     chosen: str
-
-    @property
-    def key(self) -> tuple[int]:
-        """The size, of which all solvers are measured together."""
-        return (self.n,)
 
 
 def fit(split: Split, n: int, solver: str) -> dict[str, Any]:
@@ -82,7 +75,7 @@ def fit(split: Split, n: int, solver: str) -> dict[str, Any]:
     return {
         "seconds": measured.seconds,
         "peak_mb": measured.added_mb or 0.0,
-        "objective": training_objective(X, codes, expansion, split.gamma, RHO),
+        "objective": expansion.objective(X, codes, split.gamma),
         "iterations": sum(iterations),
         "chosen": solvers_to_try(task)[0].name,
     }
@@ -117,5 +110,4 @@ def run(options: BenchOptions) -> None:
         ]
 
     sizes = options.integers("sizes", (100,) if options.smoke else SIZES)
-    tasks = [(n,) for n in sizes]
-    measure_missing(options.path("iterative.csv"), Crossover, tasks, compare, fresh=options.fresh)
+    options.measure("iterative.csv", Crossover, [(n,) for n in sizes], compare)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from nysplus_experiments.harness import figures, records
 from nysplus_experiments.harness.figures import DASHED, DOTTED
-from nysplus_experiments.harness.labels import place_labels
 from nysplus_experiments.harness.statistics import median_range
 from nysplus_experiments.speed.crossover import Crossover
 from nysplus_experiments.speed.growth import Growth
@@ -33,46 +32,22 @@ LOOKS: dict[tuple[str, str], tuple[str, str, str, Any, bool]] = {
 def accuracy_figure(runs: Runs, column: str, unit: float, label: str) -> Any:
     """Draw accuracy against a column of the measurements, one panel a dataset."""
     figure, axes = figures.new(len(runs.datasets))
+    handles: dict[str, Any] = {}
     for ax, dataset in zip(axes, runs.datasets, strict=True):
-        labels, bars = [], []
-        for key, (name, *look) in LOOKS.items():
+        for key, (name, *look, hollow) in LOOKS.items():
             cells = [cell for cell in runs.cells(dataset) if cell[1:3] == key]
             if cells:
-                x = [median_range(runs.values(cell, column)) for cell in cells]
+                found = [median_range(runs.values(cell, column)) for cell in cells]
+                x, low, high = np.array(found).T / unit
                 # 100 % would be at infinity on a logarithmic scale; no dataset here is solved.
                 error = [max(100 - runs.median(cell, "accuracy"), 1e-3) for cell in cells]
-                points, ends = _curve(ax, np.array(x) / unit, np.array(error), *look)
-                labels.append((name, look[0], points))
-                bars += ends
+                bars = (x - low, high - x)
+                handles[name] = figures.curve(ax, x, error, name, *look, hollow=hollow, xerr=bars)
         figures.accuracy_axis(ax)
         figures.log_ticks(ax.xaxis)
-        ax.set_xlabel(label, fontsize=12)
-        ax.set_ylabel("test accuracy (%)", fontsize=12)
-        ax.set_title(dataset_title(dataset), fontsize=13, fontweight="bold")
-        figures.finish(ax)
-        place_labels(ax, labels, bars)
+        figures.axes_titles(ax, label, "test accuracy (%)", dataset_title(dataset))
+    figures.legend(figure, handles)
     return figure
-
-
-def _curve(
-    ax: Any, x: np.ndarray, error: np.ndarray, color: str, marker: str, dashes: Any, hollow: bool
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Draw one system; return its points as (x, error) pairs, and the ends of its bars."""
-    ax.errorbar(
-        x[:, 0],
-        error,
-        xerr=(x[:, 0] - x[:, 1], x[:, 2] - x[:, 0]),
-        color=color,
-        marker=marker,
-        markerfacecolor="white" if hollow else color,
-        markersize=10 if marker == "*" else 7,
-        linestyle=dashes,
-        linewidth=1.6,
-        elinewidth=1.2,
-        capsize=2.5,
-    )
-    ends = np.stack([x[:, 1:], np.column_stack([error, error])], axis=-1)
-    return np.column_stack([x[:, 0], error]), list(ends)
 
 
 def growth_figure(path: Path) -> Any:
@@ -80,34 +55,28 @@ def growth_figure(path: Path) -> Any:
     rows = records.frame(path, Growth)
     figure, axes = figures.new(2, height=4.6)
     looks = {"float32": (figures.VERMILLION, "o", "-"), "float64": (figures.BLUE, "^", DASHED)}
-    for ax, against in zip(axes, ("N", "n"), strict=True):
+    for ax, (against, column) in zip(axes, {"N": "rows", "n": "n"}.items(), strict=True):
         own = rows[rows["against"] == against]
         for dtype, look in looks.items():
             typed = own[own["dtype"] == dtype]
-            times = _by(typed, "rows" if against == "N" else "n", "fit_seconds")
-            if len(times) > 1:
-                label = f"{dtype} rows: time ∝ ${against}^{{{exponent(times):.2f}}}$"
-                figures.range_curve(ax, times, label, *look)
-        _time_axes(ax, sorted(set(own["n"])) if against == "n" else ())
-        fixed = own.iloc[0]
-        ax.set_title(
-            f"n = {fixed['n']} landmarks" if against == "N" else f"N = {fixed['rows']:,} rows",
-            fontsize=13,
-            fontweight="bold",
-        )
-        ax.set_xlabel("rows N" if against == "N" else "landmarks n", fontsize=12)
+            if typed[column].nunique() > 1:
+                power = exponent(typed.groupby(column)["fit_seconds"].median())
+                label = f"{dtype} rows: time ∝ ${against}^{{{power:.2f}}}$"
+                figures.range_curve(ax, typed, column, "fit_seconds", label, *look)
+        _time_axes(ax)
+        n, n_rows = own.iloc[0][["n", "rows"]]
+        if against == "N":
+            figures.axes_titles(ax, "rows N", "fit time (s)", f"n = {n} landmarks")
+        else:
+            figures.fixed_ticks(ax.xaxis, sorted(set(own["n"])))
+            figures.axes_titles(ax, "landmarks n", "fit time (s)", f"N = {n_rows:,} rows")
         ax.legend(fontsize=12, frameon=False, loc="upper left")
     return figure
 
 
-def exponent(times: Mapping[int, Sequence[float]]) -> float:
-    """Return the slope of log time over log size at the three largest sizes.
-
-    By least squares over the medians.
-    """
-    sizes = sorted(times)[-3:]
-    x = np.log(sizes)
-    y = np.log([median_range(times[size]).median for size in sizes])
+def exponent(times: pd.Series) -> float:
+    """Return the slope of log time over log size at the three largest sizes."""
+    x, y = (np.log(np.array(part[-3:])) for part in (times.index, times))
     # The formula in full, because polyfit warns about two points.
     return float(((x - x.mean()) * (y - y.mean())).sum() / np.square(x - x.mean()).sum())
 
@@ -118,27 +87,19 @@ def crossover_figure(path: Path) -> Any:
     figure, (ax,) = figures.new(1, height=4.6)
     looks = zip(figures.COLORS, figures.MARKERS, strict=True)
     for (solver, own), look in zip(rows.groupby("solver"), looks, strict=False):
-        figures.range_curve(ax, _by(own, "n", "seconds"), solver, *look)
-    _time_axes(ax, sorted(set(rows["n"])))
-    ax.set_xlabel("landmarks n", fontsize=12)
+        figures.range_curve(ax, own, "n", "seconds", solver, *look)
+    _time_axes(ax)
+    figures.fixed_ticks(ax.xaxis, sorted(set(rows["n"])))
+    figures.axes_titles(ax, "landmarks n", "fit time (s)")
     ax.legend(fontsize=11, frameon=False)
     return figure
 
 
-def _by(rows: Any, column: str, values: str) -> dict[int, list[float]]:
-    return {int(key): list(own[values]) for key, own in rows.groupby(column)}
-
-
-def _time_axes(ax: Any, ticks: Sequence[int] = ()) -> None:
-    """Make both axes logarithmic; ``ticks`` are shown where decades would not be enough."""
-    from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+def _time_axes(ax: Any) -> None:
+    """Make both axes logarithmic, with close ticks for the time."""
+    from matplotlib.ticker import LogLocator, NullLocator
 
     figures.log_ticks(ax.xaxis)
     figures.log_ticks(ax.yaxis)
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
     ax.yaxis.set_minor_locator(NullLocator())
-    if ticks:
-        ax.xaxis.set_major_locator(FixedLocator(ticks))
-        ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_ylabel("fit time (s)", fontsize=12)
-    figures.finish(ax)

@@ -1,8 +1,4 @@
-"""Measure how the cost of a fit grows with the number of rows N and with the landmarks n.
-
-Synthetic rows of 20 features in two classes, uniform landmarks, a fixed ridge. Repeats are the
-outermost loop, and every fit is a child process of its own. ``repeats`` can be set.
-"""
+"""Measure how the cost of a fit to synthetic rows grows with the rows N and the landmarks n."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ import numpy as np
 
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import measure, n_threads, run_in_child
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.speed.peers import SEED, SYSTEMS
 
 FEATURES = 20
@@ -24,11 +20,8 @@ DTYPES = ("float32", "float64")
 
 
 @dataclass(frozen=True)
-class Growth:
-    """One row of ``growth.csv``: a fit; ``against`` is the letter, "N" or "n", that varies.
-
-    Memory is the peak of the fit beyond the data, in MiB.
-    """
+class Growth(Row, key="against rows n dtype repeat"):
+    """One row of ``growth.csv``; "N" or "n" varies, memory in MiB is beyond the data."""
 
     against: str
     rows: int
@@ -39,11 +32,6 @@ class Growth:
     peak_mb: float | None
     solver: str
     threads: int
-
-    @property
-    def key(self) -> tuple[str, int, int, str, int]:
-        """The task that the row belongs to."""
-        return self.against, self.rows, self.n, self.dtype, self.repeat
 
 
 def make_rows(n_rows: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
@@ -82,4 +70,4 @@ def run(options: BenchOptions) -> None:
         columns = run_in_child(fit_once, X, y, n)
         return Growth(against, n_rows, n, dtype, repeat, threads=n_threads(), **columns)
 
-    measure_missing(options.path("growth.csv"), Growth, tasks, fit, fresh=options.fresh)
+    options.measure("growth.csv", Growth, tasks, fit)

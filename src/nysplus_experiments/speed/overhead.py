@@ -1,8 +1,4 @@
-"""Measure costs that are paid once or per call: import, first fit, predicting few rows, clustering.
-
-Imports and first fits run in fresh interpreters, alternately with those of scikit-learn.
-``repeats`` can be set.
-"""
+"""Measure costs paid once or per call: import, first fit, predicting few rows, clustering."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nysplus._rows.blocks import Blocks
 from nysplus.landmarks.clustering import centroids
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.resume import measure_missing
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.speed.peers import SYSTEMS
 
 ROWS, FEATURES, LANDMARKS = 2000, 50, 500
@@ -42,7 +38,7 @@ _PARTS = {"second fit": "first fit", "check": "predict"}
 
 
 @dataclass(frozen=True)
-class Overhead:
+class Overhead(Row, key="part repeat"):
     """One row of ``overhead.csv``: ``rows`` is the size of a batch, where there is one."""
 
     what: str
@@ -52,9 +48,9 @@ class Overhead:
     seconds: float
 
     @property
-    def key(self) -> tuple[str, int]:
-        """The part that is measured as a whole, and its repeat."""
-        return _PARTS.get(self.what, self.what), self.repeat
+    def part(self) -> str:
+        """The part that is measured as a whole."""
+        return _PARTS.get(self.what, self.what)
 
 
 def time_imports(repeat: int) -> list[Overhead]:
@@ -173,11 +169,10 @@ def run(options: BenchOptions) -> None:
         "predict": (time_predictions, repeats),
         "k-means": (time_clusterings, few),
     }
-    measure_missing(
-        options.path("overhead.csv"),
+    options.measure(
+        "overhead.csv",
         Overhead,
         [(part, repeat) for part, (_, count) in parts.items() for repeat in range(count)],
         lambda part, repeat: parts[part][0](repeat),
-        fresh=options.fresh,
         prepare=lambda: time_imports(0),  # fills the system's file cache
     )

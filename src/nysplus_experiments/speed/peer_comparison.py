@@ -1,10 +1,9 @@
 """Measure time, memory, accuracy and model size of nysplus and of other libraries.
 
-Every measurement is a child process of its own: it warms up on a few rows, fits, predicts the
-test rows, and is killed at the time limit. Repeats are the outermost loop, so that all systems
-see the same drift of the machine. An interrupted run resumes. The options ``systems``, ``sizes``,
-``repeats``, ``time-limit`` (seconds) and ``tree-waiting`` can be set; "passive" for the last one
-lets waiting threads of LightGBM and XGBoost sleep, as those of all other systems do.
+Every measurement is a child process: it warms up on a few rows, fits, predicts the test rows, and
+is killed at the time limit. Repeats are the outermost loop, so that all systems see the same drift
+of the machine. ``tree-waiting`` "passive" lets waiting threads of LightGBM and XGBoost sleep, as
+those of all other systems do.
 """
 
 from __future__ import annotations
@@ -27,12 +26,16 @@ from nysplus_experiments.harness.measurement import (
     n_threads,
     run_in_child,
 )
-from nysplus_experiments.harness.resume import measure_missing
 from nysplus_experiments.speed.blas_floor import measure_floor
-from nysplus_experiments.speed.objective import training_objective
-from nysplus_experiments.speed.peers import FLOOR, RHO, SYSTEMS, System
-from nysplus_experiments.speed.rows import Cell, Measurement
-from nysplus_experiments.speed.schedule import DATASETS, REPEATS_BY_SECONDS, plan, wanted_repeats
+from nysplus_experiments.speed.peers import FLOOR, SYSTEMS, System
+from nysplus_experiments.speed.schedule import (
+    DATASETS,
+    REPEATS_BY_SECONDS,
+    Cell,
+    Measurement,
+    plan,
+    wanted_repeats,
+)
 
 # A full kernel machine on more rows would take longer than all other measurements together.
 MAX_TRAIN_ROWS = 100_000
@@ -113,9 +116,8 @@ def measure_system(
         "solver": getattr(model, "solver_", ""),
     }
     if objective and system.expansion is not None:
-        columns["objective"] = training_objective(
-            problem.X["float64"], problem.codes, system.expansion(model), problem.gamma, RHO
-        )
+        found = system.expansion(model)
+        columns["objective"] = found.objective(problem.X["float64"], problem.codes, problem.gamma)
     return columns
 
 
@@ -185,20 +187,20 @@ def run(options: BenchOptions) -> None:
         "time_limit": options.number("time-limit", TIME_LIMIT),
         "tree_waiting": options.text("tree-waiting", "library", ("passive", "library")),
     }
-    path = options.path("speed.csv")
     wanted: dict[Cell, int] = {}
     for repeat in range(repeats):
         cells = plan(list(problems), sizes, systems, repeat)
-        measure_missing(
-            path,
+        options.measure(
+            "speed.csv",
             Measurement,
             [(*cell, repeat) for cell in cells if repeat < wanted.get(cell, repeats)],
             lambda *task: measure_cell(task[:4], task[4], problems[task[0]], settings),
-            fresh=options.fresh and repeat == 0,
             settings=settings,
             valid=lambda row: row.status != "error",  # an error may be mended by now
         )
-        wanted = {row.cell: wanted_repeats(row) for row in records.read(path, Measurement)}
+        options = replace(options, fresh=False)
+        rows = records.read(options.path("speed.csv"), Measurement)
+        wanted = {row.cell: wanted_repeats(row) for row in rows}
 
 
 def _installed(names: Sequence[str]) -> list[System]:

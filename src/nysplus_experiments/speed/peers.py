@@ -1,7 +1,6 @@
 """The systems that are compared: how each is constructed, and how many bytes its model takes.
 
-All get the same rows, kernel width, ridge, seed and number of threads. All other parameters have
-their defaults. Libraries are imported in the process that measures them.
+All get the same rows, kernel width, ridge, seed and threads; other parameters have their defaults.
 """
 
 from __future__ import annotations
@@ -10,9 +9,12 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils import gen_batches
 
 from nysplus_experiments.harness.measurement import n_threads
 
@@ -23,35 +25,37 @@ FLOOR = "blas-floor"
 
 
 class Expansion(NamedTuple):
-    """A fitted function ``k(x, Z) A + b``."""
+    """A fitted function ``k(x, Z) A + b`` with the RBF kernel."""
 
     landmarks: np.ndarray
     dual_coef: np.ndarray
     intercept: np.ndarray
+
+    def objective(self, X: np.ndarray, codes: np.ndarray, gamma: float) -> float:
+        """Return ``‖K(X, Z) A + b − Y‖² + ρ tr(Aᵀ K(Z, Z) A)`` in float64 and in blocks.
+
+        Targets Y are ±1, one column a class, or one column for two classes.
+        """
+        A = self.dual_coef.astype(np.float64)
+        # Distances about the landmarks' mean: far from the origin ‖x‖² + ‖z‖² − 2xz cancels.
+        center = self.landmarks.mean(axis=0, dtype=np.float64)
+        Z = self.landmarks - center
+        classes = np.arange(A.shape[1]) if A.shape[1] > 1 else 1
+        total = RHO * float(np.einsum("il,il", A, rbf_kernel(Z, Z, gamma) @ A))
+        for rows in gen_batches(len(X), 4096):
+            scores = rbf_kernel(X[rows] - center, Z, gamma) @ A + self.intercept
+            Y = np.where(codes[rows, None] == classes, 1.0, -1.0)
+            total += float(np.square(scores - Y).sum())
+        return total
 
 
 @dataclass(frozen=True)
 class System:
     """One line of the comparison.
 
-    Attributes
-    ----------
-    name, title : str
-        The name in the CSV files and on the page.
-    dtype : str
-        Type of the rows that the system is given.
-    make : callable
-        ``make(n, gamma)`` returns an unfitted estimator; ``n`` is None for systems without size.
-    stored_bytes : callable
-        Bytes of a fitted estimator that are needed for predictions.
-    sized : bool
-        Whether there is a number of landmarks or random features to choose.
-    trees : bool
-        Whether it is gradient boosting, whose many short parallel loops wait often.
-    requires, package : str
-        The module that must be installed, and the package that contains it.
-    expansion : callable, optional
-        Z, A, b of a fitted estimator, for systems that solve the same problem as nysplus.
+    ``make(n, gamma)`` returns an unfitted estimator; ``n`` is None for systems that are not sized.
+    ``dtype`` is the type of the rows. ``trees`` marks gradient boosting, whose many short parallel
+    loops wait often. ``expansion`` exists for systems that solve the same problem as nysplus.
     """
 
     name: str
@@ -87,30 +91,17 @@ def _sklearn_features(n: Any, gamma: float, name: str) -> Any:
     return make_pipeline(features, RidgeClassifier(alpha=RHO))
 
 
-def _sklearn_svc(n: None, gamma: float) -> Any:
-    from sklearn.svm import SVC
+def _svc(n: None, gamma: float, library: str) -> Any:
+    if library == "sklearnex":
+        from daal4py import daalinit
 
-    return SVC(C=SVC_C, gamma=gamma)
-
-
-def _intelex_svc(n: None, gamma: float) -> Any:
-    from daal4py import daalinit
-    from sklearnex.svm import SVC
-
-    daalinit(n_threads())  # it does not look at OMP_NUM_THREADS
-    return SVC(C=SVC_C, gamma=gamma)
+        daalinit(n_threads())  # it does not look at OMP_NUM_THREADS
+    return import_module(f"{library}.svm").SVC(C=SVC_C, gamma=gamma)
 
 
-def _lightgbm(n: None, gamma: float) -> Any:
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(n_jobs=n_threads(), random_state=SEED, verbose=-1)
-
-
-def _xgboost(n: None, gamma: float) -> Any:
-    from xgboost import XGBClassifier
-
-    return XGBClassifier(n_jobs=n_threads(), random_state=SEED)
+def _boosting(n: None, gamma: float, library: str, name: str, **options: Any) -> Any:
+    make = getattr(import_module(library), name)
+    return make(n_jobs=n_threads(), random_state=SEED, **options)
 
 
 def _nysplus_expansion(model: Any) -> Expansion:
@@ -136,28 +127,26 @@ def _xgboost_bytes(model: Any) -> int:
     return len(model.get_booster().save_raw("ubj"))
 
 
-def _array_bytes(model: Any, *names: str) -> int:
+def _array_bytes(model: Any, names: tuple[str, ...]) -> int:
     """Count the arrays of these names in an estimator or in the steps of a pipeline."""
     steps = [step for _, step in getattr(model, "steps", [("", model)])]
     arrays = (getattr(step, name) for step in steps for name in names if hasattr(step, name))
     return sum(np.asarray(array).nbytes for array in arrays)
 
 
-def _svc_bytes(model: Any) -> int:
-    return _array_bytes(model, "support_vectors_", "dual_coef_", "intercept_")
-
-
-def _nystroem_bytes(model: Any) -> int:
-    return _array_bytes(model, "components_", "normalization_", "coef_", "intercept_")
-
-
-def _fourier_bytes(model: Any) -> int:
-    return _array_bytes(model, "random_weights_", "random_offset_", "coef_", "intercept_")
-
-
+_svc_bytes = partial(_array_bytes, names=("support_vectors_", "dual_coef_", "intercept_"))
+_nystroem_bytes = partial(
+    _array_bytes, names=("components_", "normalization_", "coef_", "intercept_")
+)
+_fourier_bytes = partial(
+    _array_bytes, names=("random_weights_", "random_offset_", "coef_", "intercept_")
+)
 _uniform = partial(_nysplus, alpha=RHO, selection="uniform")
 _nystroem = partial(_sklearn_features, name="Nystroem")
 _fourier = partial(_sklearn_features, name="RBFSampler")
+_sklearn_svc, _intelex_svc = partial(_svc, library="sklearn"), partial(_svc, library="sklearnex")
+_lightgbm = partial(_boosting, library="lightgbm", name="LGBMClassifier", verbose=-1)
+_xgboost = partial(_boosting, library="xgboost", name="XGBClassifier")
 _TYPES = ("float32", "float64")
 SYSTEMS = (
     *(System("nysplus", "nysplus", dtype, _uniform, _nysplus_bytes, expansion=_nysplus_expansion)

@@ -1,19 +1,19 @@
 """Compare accuracies with those of an independent implementation of the paper.
 
-The expected figures were measured with other code at the paper's γ and ρ = 1e-5. A figure is
-"within" when it differs by no more than twice the two standard deviations together plus rounding.
-Models of up to 20 landmarks vary widely from draw to draw, so they get at least 30 trials.
-``trials`` can be set.
+A figure is "within" when it differs by no more than twice the two standard deviations together
+plus rounding. Models of up to 20 landmarks vary widely, so they get at least 30 trials.
 """
 
 from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nysplus import NystroemClassifier
 from nysplus.landmarks import NegativeMargin
+from nysplus_experiments.harness import records
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import load
 from nysplus_experiments.speed.peers import RHO
@@ -32,34 +32,13 @@ class Expected:
     gamma: float | None = None
 
 
-U, M = "uniform", "negative-margin"
-FIGURES = [
-    Expected("usps", 100, U, 88.5, 0.3), Expected("usps", 250, U, 92.3, 0.3),
-    Expected("usps", 100, M, 88.5, 0.2), Expected("usps", 250, M, 92.3, 0.3),
-    Expected("usps", 500, U, 93.8, 0.2), Expected("usps", 500, M, 93.9, 0.3),
-    Expected("usps", 1000, U, 94.4, 0.1), Expected("usps", 1000, M, 95.1, 0.2),
-    Expected("usps", 1750, U, 94.9, 0.1), Expected("usps", 1750, M, 95.3, 0.1),
-    Expected("letter", 500, U, 90.7, 0.3), Expected("letter", 500, M, 91.0, 0.1),
-    Expected("letter", 1250, U, 95.1, 0.1), Expected("letter", 1250, M, 95.2, 0.2),
-    Expected("letter", 2000, U, 96.3, 0.1), Expected("letter", 2000, M, 96.4, 0.0),
-    Expected("cod_rna", 10, U, 87.7, 5.8), Expected("cod_rna", 10, M, 92.2),
-    Expected("cod_rna", 10, M, 94.7, 0.1, n_initial=500),
-    Expected("cod_rna", 20, U, 94.6, 0.8), Expected("cod_rna", 20, M, 95.9),
-    Expected("cod_rna", 20, M, 96.0, 0.2, n_initial=500),
-    Expected("cod_rna", 50, U, 96.1, 0.1), Expected("cod_rna", 50, M, 96.2),
-    Expected("cod_rna", 300, U, 96.4, 0.0), Expected("cod_rna", 300, M, 96.6),
-    Expected("shuttle", 50, U, 98.9, 0.1), Expected("shuttle", 50, M, 98.6, 0.1),
-    Expected("shuttle", 200, U, 99.5, 0.0), Expected("shuttle", 200, M, 99.4, 0.0),
-    Expected("mnist", 100, U, 89.1), Expected("mnist", 100, M, 87.3),
-    Expected("mnist", 500, U, 95.0), Expected("mnist", 500, M, 94.6),
-    Expected("letter", 250, U, 67.4, gamma=16.0), Expected("letter", 250, M, 45.2, gamma=16.0),
-]  # fmt: skip
+FIGURES = records.read(Path(__file__).with_suffix(".csv"), Expected)
 
 
 def accuracies(figure: Expected, trials: int) -> list[float]:
     """Return the test accuracy in percent of each trial."""
     split = load(figure.data)
-    selection: Any = NegativeMargin(figure.n_initial) if figure.selection == M else U
+    selection: Any = NegativeMargin(figure.n_initial) if figure.n_initial else figure.selection
     gamma = figure.gamma or split.gamma
     found = []
     for trial in range(trials):

@@ -11,7 +11,7 @@ import pandas as pd
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.datasets import DATASETS
 from nysplus_experiments.speed.peers import FLOOR, SYSTEMS, TITLES
-from nysplus_experiments.speed.rows import Measurement
+from nysplus_experiments.speed.schedule import Measurement
 
 #: Dataset, system, type of the rows, size; the size is 0 for systems without one.
 Cell = tuple[str, str, str, int]
@@ -20,19 +20,7 @@ _ORDER = {(system.name, system.dtype): i for i, system in enumerate(SYSTEMS)}
 
 
 class Runs:
-    """Measurements by cell.
-
-    Attributes
-    ----------
-    datasets : list of str
-    sizes : list of int
-    runs : DataFrame
-        Successful measurements, indexed by cell and repeat.
-    medians : DataFrame
-        Medians over the repeats, indexed by cell.
-    failures : DataFrame
-        The last measurement of each cell without a successful one.
-    """
+    """Measurements by cell: successful ``runs``, their ``medians``, and ``failures``."""
 
     def __init__(self, path: Path) -> None:
         frame = records.frame(path, Measurement)

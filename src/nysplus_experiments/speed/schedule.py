@@ -1,11 +1,52 @@
-"""The order of the measurements against other libraries, and how often each is repeated."""
+"""The measurements against other libraries: their rows, order and repeats."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from nysplus_experiments.harness.records import Row
 from nysplus_experiments.speed.peers import FLOOR, System
-from nysplus_experiments.speed.rows import Cell, Measurement
+
+#: Dataset, system, type of the rows, number of landmarks or random features.
+Cell = tuple[str, str, str, int | None]
+
+
+@dataclass(frozen=True)
+class Measurement(Row, key="dataset system dtype n repeat"):
+    """One fit of one system, and its predictions.
+
+    ``status`` is "ok", "time limit" or "error", ``note`` the error or first warning. Accuracy is
+    in percent. Memory is the peak beyond the resident memory before the fit, in MiB.
+    """
+
+    dataset: str
+    system: str
+    dtype: str
+    n: int | None
+    rows: int
+    test_rows: int
+    features: int
+    repeat: int
+    status: str
+    note: str = ""
+    fit_seconds: float | None = None
+    fit_cpu_seconds: float | None = None
+    predict_seconds: float | None = None
+    predict_cpu_seconds: float | None = None
+    accuracy: float | None = None
+    model_bytes: int | None = None
+    peak_mb: float | None = None
+    predict_peak_mb: float | None = None
+    objective: float | None = None
+    solver: str = ""
+    threads: int = 0
+
+    @property
+    def cell(self) -> Cell:
+        """Everything that identifies the measurement but the repeat."""
+        return self.dataset, self.system, self.dtype, self.n
+
 
 # Default sizes. At 2000, two tables with many rows would add minutes to the run and no insight.
 DATASETS = {
@@ -25,10 +66,7 @@ LARGE, REPEATS_LARGE = 2000, 3
 def plan(
     datasets: Sequence[str], sizes: Sequence[int], systems: Sequence[System], repeat: int
 ) -> Iterator[Cell]:
-    """Yield the measurements of one repeat. Systems that do the same work are neighbours in time.
-
-    ``sizes`` may be empty for those of `DATASETS`.
-    """
+    """Yield the measurements of one repeat; systems that do the same work are neighbours."""
     # Neither side always comes right after the same, perhaps hot, neighbour.
     ordered = systems[:: -1 if repeat % 2 else 1]
     for dataset in datasets:

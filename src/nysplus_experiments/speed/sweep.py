@@ -1,11 +1,9 @@
 """Compare every solver with dense float64 solutions of random problems.
 
 Problems of all sizes, kernels, widths, ridges and precisions (`random_problem` of
-tests/reference.py). Each is fitted as a user would, and then once more by every solver that its
-own rule allows, whatever the cost model says: on small data that would always be `Direct`. A fit
-is correct if its objective is not above the dense one by more than 1e-6 of it, and if its scores
-agree where they are well determined; a solver may also give up, and the next one follows.
-``problems`` (how many) and ``first`` (seed of the first one) can be set.
+tests/reference.py). Each is fitted as a user would, and once more by every solver that its own
+rule allows. A fit is correct if its objective is not above the dense one by more than 1e-6 of it,
+and if its scores agree where they are well determined; a solver may also give up.
 """
 
 from __future__ import annotations
@@ -24,15 +22,15 @@ from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.resume import measure_missing
-from nysplus_experiments.speed.reference import load_reference
+from nysplus_experiments.harness.records import Row
+from nysplus_experiments.speed.exactness import load_reference
 
 TOLERANCE = 1e-6
 DOUBT = ", dense solution uncertain"
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Row, key="problem"):
     """One row of ``sweep.csv``: a fit, and how far its objective is above the dense one."""
 
     problem: int
@@ -45,11 +43,6 @@ class Sweep:
     solver: str
     gap: float
     status: str
-
-    @property
-    def key(self) -> tuple[int]:
-        """The seed of the problem, which is fitted by all solvers."""
-        return (self.problem,)
 
 
 def fit(problem: Any) -> Any:
@@ -148,10 +141,9 @@ def run(options: BenchOptions) -> None:
     options.expect("problems", "first")
     first = options.integer("first", 0)
     count = options.integer("problems", 3 if options.smoke else 200)
-    path = options.path("sweep.csv")
     tasks = [(seed,) for seed in range(first, first + count)]
-    measure_missing(path, Sweep, tasks, measure, fresh=options.fresh)
-    rows = records.frame(path, Sweep)
+    options.measure("sweep.csv", Sweep, tasks, measure)
+    rows = records.frame(options.path("sweep.csv"), Sweep)
     print(rows.groupby(["solver", "status"]).size().to_string())
     wrong = rows[rows.status.str.contains("wrong")]
     if len(wrong):

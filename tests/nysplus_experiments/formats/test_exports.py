@@ -42,7 +42,7 @@ def test_the_guide_names_every_export():
 
 
 def test_a_line_has_both_types_side_by_side():
-    header, _, *lines = page.export_table(records.frame(ROWS)).splitlines()
+    header, _, *lines = page.export_table(records.frame(ROWS, exports.Export)).splitlines()
     assert header.startswith("| data | format | kB: float32 | kB: int8 | µs per row, all at once: ")
     assert lines == [
         "| digits | Python | 4.0 | 1.0 | 1.0 | 1.5 | 100 | 80 | 0 |",
@@ -55,7 +55,7 @@ def test_a_line_has_both_types_side_by_side():
 
 
 def test_accuracies_are_those_of_the_models():
-    assert page.accuracy_table(records.frame(ROWS[:6])).splitlines()[2:] == [
+    assert page.accuracy_table(records.frame(ROWS[:6], exports.Export)).splitlines()[2:] == [
         "| digits | 98.77 | 98.77 |"
     ]
 
@@ -65,11 +65,13 @@ def test_compressed_models_show_medians_and_the_range():
         compress.Compression("letter", repeat, "large", 10, 80, accuracy, float("nan"), seconds)
         for repeat, (accuracy, seconds) in enumerate(((90.0, 1.0), (92.0, 2.0), (97.0, 9.0)))
     ]
-    assert page.compress_table(records.frame(rows)).splitlines()[2:] == [
+    assert page.compress_table(records.frame(rows, compress.Compression)).splitlines()[2:] == [
         "| Letter | large | 10 | 80 | 92.00 [90.00, 97.00] | 2.0 |"
     ]
     merged = compress.Compression("letter merging", 0, "merged", 10, 80, 90.0, 0.25, 1.0)
-    assert "| 90.00 | 0.250 | 1.0 |" in page.compress_table(records.frame([merged]))
+    assert "| 90.00 | 0.250 | 1.0 |" in page.compress_table(
+        records.frame([merged], compress.Compression)
+    )
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")

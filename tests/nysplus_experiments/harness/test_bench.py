@@ -8,14 +8,13 @@ from nysplus_experiments.harness.bench import BenchError, BenchOptions
 
 
 def test_options_have_types_and_defaults() -> None:
-    extra = {"sizes": "10,20", "limit": "0.5", "quick": "yes", "systems": "a,b", "repeats": "3"}
+    extra = {"sizes": "10,20", "limit": "0.5", "systems": "a,b", "repeats": "3"}
     options = BenchOptions("speed", Path("r"), extra=extra)
     assert options.path("speed.csv") == Path("r/speed/speed.csv")
     assert options.integers("sizes", ()) == [10, 20]
     assert options.integers("others", (1, 2)) == [1, 2]
     assert (options.integer("repeats", 1), options.integer("other", 1)) == (3, 1)
     assert (options.number("limit", 2.0), options.number("other", 2.0)) == (0.5, 2.0)
-    assert (options.flag("quick"), options.flag("other"), options.flag("x", True)) == (1, 0, 1)
     assert options.texts("systems", (), ("a", "b")) == ["a", "b"]
     assert options.text("other", "c") == "c"
     assert options.choose_datasets(("usps", "letter")) == ["usps", "letter"]

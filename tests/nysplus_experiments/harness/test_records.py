@@ -13,7 +13,7 @@ HERE = {"processor": "a", "versions": {"numpy": "2"}}
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(records.Row, key="dataset n"):
     dataset: str
     n: int | None
     seconds: float | None = None
@@ -93,20 +93,18 @@ def test_a_bad_row_is_named(path: Path, line: str) -> None:
         records.read(path, Row)
 
 
-def test_the_last_row_of_a_key_counts() -> None:
+def test_the_last_row_of_a_key_counts(path: Path) -> None:
     retried = replace(ROWS[0], seconds=5.0)
-    assert records.last_of_each([*ROWS, retried], lambda row: (row.dataset, row.n)) == [
-        *ROWS[1:],
-        retried,
-    ]
+    records.append(path, retried)
+    assert records.read_last(path, Row) == [*ROWS[1:], retried]
 
 
 def test_frames_have_the_columns_and_types(path: Path) -> None:
     pytest.importorskip("pandas")
-    for frame in (records.frame(ROWS), records.frame(path, Row)):
+    for frame in (records.frame(ROWS, Row), records.frame(path, Row)):
         assert list(frame.columns) == ["dataset", "n", "seconds", "good", "note"]
         assert frame["dataset"].tolist() == ["usps", "usps", "letter"]
         assert frame["seconds"].isna().tolist() == [False, True, False]
         assert frame["good"].tolist() == [True, False, True]
-    assert records.frame(path)["n"].max() == 2**40
+    assert records.frame(path, Row)["n"].max() == 2**40
     assert list(records.frame([], Row).columns) == ["dataset", "n", "seconds", "good", "note"]

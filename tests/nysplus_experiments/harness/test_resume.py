@@ -12,15 +12,11 @@ from nysplus_experiments.harness.resume import measure_missing
 
 
 @dataclass(frozen=True)
-class Square:
+class Square(records.Row, key="name n"):
     name: str
     n: int
     value: float
     threads: str = ""
-
-    @property
-    def key(self):
-        return self.name, self.n
 
 
 TASKS = [("a", 1), ("a", 2), ("b", 3)]

@@ -163,6 +163,10 @@ def _fit(*key, accuracy=90.0, n_bytes=4000, fit=2.0, predict=0.1, refined=1):
     )
 
 
+def _frame(rows):
+    return records.frame(rows, fits.CompactFit)
+
+
 def _lines(table):
     return [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
 
@@ -173,7 +177,7 @@ def test_the_svc_is_compared_seed_by_seed():
         rows.append(_fit("targets", "letter", "refined", "16kB", seed))
         other = {"accuracy": 89.0, "n_bytes": 120_000, "predict": 3.0, "fit": seconds}
         rows.append(_fit("svc", "letter", "sklearn-svc", "", seed, **other))
-    (line,) = _lines(tables.svc(records.frame(rows)))
+    (line,) = _lines(tables.svc(_frame(rows)))
     assert line[:5] == ["Letter", "16 kB", "90.00", "89.00", "+1.00"]
     assert line[5:] == ["30 [30, 30]", "30 [30, 30]", "2.0 [1.0, 3.0]"]
 
@@ -185,7 +189,7 @@ def test_boosting_is_compared_seed_by_seed():
         ("lightgbm", "", [79.4, 89.6]),
         ("xgboost", "", [80.4, 90.6]),
     )
-    frame = records.frame(
+    frame = _frame(
         _fit("tabular", "magic", method, setting, seed, accuracy=accuracy)
         for method, setting, values in models
         for seed, accuracy in enumerate(values)
@@ -200,7 +204,7 @@ def test_boosting_is_compared_seed_by_seed():
 
 @pytest.mark.parametrize(("losses", "worst"), [([-3, 0.75, 0.5], "0.75"), ([-3, -1], "0.00")])
 def test_the_largest_loss_of_all_draws_is_shown(losses, worst):
-    frame = records.frame(
+    frame = _frame(
         _fit(
             "draws", "usps", method, fits.DRAW_SETTING, seed, accuracy=80.0 - lost, refined=seed % 2
         )
@@ -217,9 +221,9 @@ def test_the_smaller_of_two_equal_models_is_named():
         _fit("sizes", "usps", "refined", "500", 0, accuracy=95.0, n_bytes=120_000),
         _fit("svc", "usps", "sklearn-svc", "", 0, accuracy=95.5, n_bytes=4_000_000),
     ]
-    (line,) = _lines(tables.any_size(records.frame(rows)))
+    (line,) = _lines(tables.any_size(_frame(rows)))
     assert line == ["USPS", "95.00", "39 kB", "scikit-learn SVC", "95.50", "3.8 MB", "−0.50"]
-    published = {tuple(line[:2]): line for line in _lines(tables.published(records.frame(rows)))}
+    published = {tuple(line[:2]): line for line in _lines(tables.published(_frame(rows)))}
     assert published["USPS", "SNC"][-1] == "39 kB"
     assert published["MNIST", "SNC"][-1] == "none"
 

@@ -1,7 +1,7 @@
-"""Rows that stay where they are: readers that hand them out chunk by chunk, as stored, checked.
+"""Read rows chunk by chunk: memory maps, tables, libsvm text, and blocks of the user's code.
 
-A `Source` is read any number of times, always in the same order, and never holds more than a few
-chunks: memory maps, tables (Parquet, Arrow, CSV), libsvm text, blocks that the user's code gives.
+A `Source` can be read any number of times, always in the same order, and keeps at most a few
+chunks in memory.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def open_source(
     ----------
     X : path, memmap, pyarrow table or dataset, iterable of blocks, or anything else
     y, sample_weight : array-like or str, optional
-        Of a table also the name of a column. Blocks and libsvm files have their own.
+        For tables also the name of a column. Blocks and libsvm files have their own.
     features : sequence of str, optional
         Columns to read; only tables use it.
     n_features, zero_based : optional
-        As in :class:`LibsvmRows`, which alone uses them.
+        As in :class:`LibsvmRows`; other readers ignore them.
     """
     if isinstance(X, (str, os.PathLike)):
         form, folder, files = _find_files(X)
@@ -89,7 +89,7 @@ def open_source(
 
 
 def is_source(X: Any) -> bool:
-    """Tell whether `open_source` has a reader for X, without opening anything."""
+    """Return whether `open_source` has a reader for X, without opening a file."""
     return isinstance(X, (str, os.PathLike)) or _is_mapped(X) or _is_arrow(X) or gives_blocks(X)
 
 

@@ -1,4 +1,4 @@
-"""What a source of rows is: chunks in a fixed order, checked before anybody sees them."""
+"""Sources of rows: checked chunks in a fixed order."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Chunk:
     sample_weight : ndarray of shape (b,), or None
         float64.
     start : int
-        Number of the first row among all rows of the source; negative where nobody knows.
+        Number of the first row among all rows of the source; negative where it is not known.
     name : str
-        Where the rows are from: a file, or "block 3".
+        Name of the file or block, such as "block 3".
     first : int
         Number of the first row inside `name`.
     """
@@ -52,7 +52,7 @@ class Chunk:
 
     @property
     def arrays(self) -> dict[str, Any]:
-        """Those of X, y and sample_weight that there are."""
+        """X, y and sample_weight by name, without those that are None."""
         named = {"X": self.X, "y": self.y, "sample_weight": self.sample_weight}
         return {what: values for what, values in named.items() if values is not None}
 
@@ -84,7 +84,7 @@ class Source(ABC):
     feature_names : tuple of str, or None
     has_targets : bool
     n_rows : int or None
-        None where that takes a whole pass to know, until the end of the first one.
+        None before the end of the first pass, where only a pass can count them.
     """
 
     n_features: int
@@ -94,13 +94,13 @@ class Source(ABC):
     has_targets: bool
     n_rows: int | None = None
 
-    # Whether a chunk may hold rows of several names.
+    # Whether a chunk may have rows of several files or blocks.
     _joins_names: ClassVar[bool] = False
-    # Who says how many rows there are, for the message when there are more or fewer.
+    # Origin of `n_rows`, for the message when a pass gives more or fewer rows.
     _counted_by: str = "the first one gave"
 
     def chunks(self, most: int) -> Iterator[Chunk]:
-        """Yield all rows, checked, `most` at a time and fewer only at the end (of each file)."""
+        """Yield all rows, checked, in chunks of `most` rows; the last one (of a file) has fewer."""
         return _regroup(self._checked(most), most, self._joins_names)
 
     def take(self, rows: Numbers) -> Chunk | None:
@@ -136,7 +136,7 @@ class Source(ABC):
         )
 
     def _attach(self, what: str, values: Any) -> Array | None:
-        """Return what stands beside the rows, not among them, as an array of their number."""
+        """Return targets or weights that were passed apart from the rows, as an array."""
         if values is None:
             return None
         array = values if isinstance(values, np.ndarray) else np.asarray(values)
@@ -175,14 +175,14 @@ def _regroup(parts: Iterable[Chunk], most: int, join_names: bool) -> Iterator[Ch
 
 
 def join_chunks(chunks: list[Chunk]) -> Chunk:
-    """Return the rows of all chunks as one that bears the name of the first."""
+    """Return the rows of all chunks as one chunk with the name of the first."""
     if len(chunks) == 1:
         return chunks[0]
     joined: dict[str, Any] = {}
     for what, first in chunks[0].arrays.items():
         arrays = [getattr(chunk, what) for chunk in chunks]
         if len({array.dtype.kind in "biuf" for array in arrays}) > 1:
-            # numbers and text: not to be made text in silence
+            # numbers and text: concatenation would make all of them text
             arrays = [array.astype(object) for array in arrays]
         dense = not sp.issparse(first)
         joined[what] = np.concatenate(arrays) if dense else sp.vstack(arrays, format="csr")
@@ -192,14 +192,14 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
 def check_chunk(
     chunk: Chunk, feature_names: Sequence[str] | None = None, rows: Numbers | None = None
 ) -> Chunk:
-    """Return the chunk, or raise a ValueError that names the first entry that will not do.
+    """Return the chunk, or raise a ValueError that names its first invalid entry.
 
     Parameters
     ----------
     chunk : Chunk
     feature_names : sequence of str, optional
     rows : ndarray of shape (b,), optional
-        The numbers of the rows, where they do not simply follow each other.
+        The numbers of the rows, where they are not consecutive.
     """
     for what, values in chunk.arrays.items():
         if what == "X" and values.dtype.kind not in "biuf":
@@ -229,7 +229,7 @@ def check_chunk(
 
 
 def _first_bad(values: Any, negative: bool) -> tuple[int, int, str] | None:
-    """Return row, column and name of the first missing, infinite or unwanted negative value."""
+    """Return row, column and name of the first missing, infinite or forbidden negative value."""
     stored = values.data if sp.issparse(values) else values
     if stored.dtype.kind == "O":
         bad = np.frompyfunc(lambda value: value is None or bool(value != value), 1, 1)(stored)
@@ -265,7 +265,7 @@ def copied(array: Any, rows: slice | Numbers, dtype: Any = None) -> Any:
     if array is None:
         return None
     copy = np.array(array[rows], dtype=dtype)
-    # In mode "c" (copy on write) the pages are all there is of what was written.
+    # In mode "c" (copy on write) changes exist in the pages only, which must then be kept.
     mapping = mapping_of(array) if getattr(array, "mode", "c") != "c" else None
     if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
         mapping.madvise(mmap.MADV_DONTNEED)
@@ -274,7 +274,7 @@ def copied(array: Any, rows: slice | Numbers, dtype: Any = None) -> Any:
 
 @contextmanager
 def reading(name: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn what may go wrong while a file is read into an error that names the file."""
+    """Turn errors while a file is read into a ValueError that names the file."""
     try:
         yield
     except errors as error:

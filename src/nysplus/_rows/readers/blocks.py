@@ -21,14 +21,14 @@ class BlockRows(Source):
     blocks : iterable, or callable that returns one
         Gives ``X``, ``(X, y)`` or ``(X, y, sample_weight)``, where X is sparse or anything that
         NumPy takes for a table of numbers (data frames and tensors too). Each iteration must
-        start anew and give the same blocks.
+        start from the beginning and give the same blocks.
     names : tuple of str, optional
-        Of the columns; by default those of the first block, if it is a data frame.
+        Names of the columns; by default those of the first block, if it is a data frame.
 
     Notes
     -----
-    All blocks get the type of the first one. If that is a float they may be rounded to it; if it
-    is an integer or bool, a block of a type that it cannot hold is an error.
+    All blocks get the type of the first one. Blocks of larger floats are rounded to a float type;
+    if the first block has integers or bools, a block of a larger type is an error.
     """
 
     _joins_names = True
@@ -39,8 +39,8 @@ class BlockRows(Source):
         if isinstance(opened, Iterator) and self._open() is opened:
             raise ValueError(
                 f"X is a {type(blocks).__name__} that can be read only once, and the rows are "
-                "needed several times. Pass a list of blocks, an object whose __iter__ starts "
-                "anew, or a function that returns a fresh iterator."
+                "needed several times. Pass a list of blocks, an object whose __iter__ starts from "
+                "the beginning, or a function that returns a new iterator."
             )
         first, found = next(self._read(), (None, None))
         if first is None:
@@ -63,8 +63,8 @@ class BlockRows(Source):
             check_traits(chunk, names, self._traits)
             if number == 0 and _digest(chunk) != self._first_digest:
                 raise ValueError(
-                    f"{chunk.name} is not what it was before. Every pass must start anew and give "
-                    "the same rows in the same order: turn shuffling off."
+                    f"{chunk.name} is not the same as before. Every pass must start from the "
+                    "beginning and give the same rows in the same order: turn shuffling off."
                 )
             rule: Literal["same_kind", "safe"] = "same_kind" if self.dtype.kind == "f" else "safe"
             if not np.can_cast(chunk.X.dtype, self.dtype, rule):
@@ -76,15 +76,15 @@ class BlockRows(Source):
 
 
 def as_chunk(block: Any, name: str, feature_names: Sequence[str] | None = None) -> Chunk:
-    """Return a block as :class:`BlockRows` takes it as a checked chunk, which may have no rows.
+    """Return a block of the user's code as a checked chunk, which may have no rows.
 
-    Where it stands among others is not known.
+    Its position among all rows is not known.
     """
     return check_chunk(replace(_converted(block, name)[0], start=-1), feature_names)
 
 
 def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
-    """Convert what the user's code gave, and return it with the names of its columns."""
+    """Return a block of the user's code as a chunk, and the names of its columns."""
     several = isinstance(block, (tuple, list)) and len(block) > 0 and _n_axes(block[0]) == 2
     parts = block if several else (block,)
     if _n_axes(parts[0]) != 2 or len(parts) > 3:
@@ -95,7 +95,7 @@ def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
     X, y, weight = (*parts, None, None)[:3]
     try:
         rows = X.tocsr() if sp.issparse(X) else np.asarray(X)
-        # Data frames of numbers and booleans come as objects.
+        # Data frames of numbers and booleans become arrays of objects.
         rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
         y = None if y is None else np.asarray(y)
         weight = None if weight is None else np.asarray(weight, dtype=np.float64)
@@ -120,7 +120,7 @@ def _n_axes(values: Any) -> int:
 
 
 def check_traits(chunk: Chunk, names: tuple[str, ...] | None, first: tuple[str, ...]) -> None:
-    """Raise unless a block has in common with the first one what it must."""
+    """Raise unless a block has the traits of the first one."""
     for got, expected in zip(traits(chunk, names), first, strict=True):
         if got != expected:
             raise ValueError(
@@ -130,7 +130,7 @@ def check_traits(chunk: Chunk, names: tuple[str, ...] | None, first: tuple[str, 
 
 
 def traits(chunk: Chunk, names: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Say in words what all blocks must have in common."""
+    """Return, in words, the traits that all blocks must share."""
     axes = "" if chunk.y is None else ", ".join(["rows", *map(str, chunk.y.shape[1:])])
     return (
         f"{chunk.X.shape[1]} columns",
@@ -147,7 +147,7 @@ def _digest(chunk: Chunk) -> str:
 
 
 def gives_blocks(X: Any) -> bool:
-    """Tell what gives blocks of rows from what holds rows itself."""
+    """Return whether X gives blocks of rows, and is not a table of rows itself."""
     if any(hasattr(X, name) for name in ("shape", "dtype", "columns", "__array__")):
         return False
     if isinstance(X, Sequence):

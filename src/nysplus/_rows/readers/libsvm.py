@@ -16,9 +16,6 @@ from sklearn.datasets import load_svmlight_file
 
 from nysplus._rows.readers.base import Chunk, Source, reading
 
-# Bytes of text that are read at a time.
-READ_BYTES = 2**20
-
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -28,12 +25,14 @@ class LibsvmRows(Source):
     Parameters
     ----------
     files : dict of paths
-        By name; packed ones end in .gz or .bz2.
+        Paths by name; compressed files end in .gz or .bz2.
     n_features : int, optional
-        By default the largest number of a feature tells, which takes one pass to find.
+        By default the largest number of a feature, which takes one pass to find.
     zero_based : bool or "auto"
-        Whether the first feature has the number 0, or 1. "auto" takes one pass to see if 0 occurs
-        anywhere; the attribute is then a bool, to be passed on for files that belong together.
+        Whether the first feature has the number 0, or 1. "auto" takes one pass to find out whether
+        0 occurs; the attribute is then a bool, to be passed on for files that belong together.
+    read_bytes : int
+        Bytes of text that are parsed at a time, about: enough to make the calls few.
     """
 
     sparse = True
@@ -45,16 +44,18 @@ class LibsvmRows(Source):
         files: dict[str, Path],
         n_features: int | None = None,
         zero_based: bool | Literal["auto"] = "auto",
+        read_bytes: int = 2**20,
     ) -> None:
         self._files = files
-        # "auto" means 0 until the survey, which takes in features of any number, knows better.
+        self._read_bytes = read_bytes
+        # "auto" counts from 0 until the survey, which allows any number of features, has found out.
         self._limit, self.zero_based = None, bool(zero_based)
         if n_features is None or zero_based == "auto":
             width = self._survey(zero_based == "auto")
         self._limit = self.n_features = width if n_features is None else n_features
 
     def _survey(self, find_base: bool) -> int:
-        """Count rows and features, and find out by which number the first feature goes."""
+        """Count rows and features, and find the number of the first feature."""
         self.n_rows = width = 0
         lowest = 1
         for part in self._parts(0):
@@ -73,7 +74,7 @@ class LibsvmRows(Source):
             first = 0
             opener = OPENERS.get(path.suffix.lower(), open)
             with reading(name, OSError, EOFError, zlib.error), opener(path, "rb") as file:
-                while lines := file.readlines(READ_BYTES):
+                while lines := file.readlines(self._read_bytes):
                     X, y = self._parse(lines, name, first)
                     if len(y):
                         yield Chunk(X, y, None, 0, name, first)

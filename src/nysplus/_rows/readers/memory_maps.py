@@ -9,17 +9,17 @@ import numpy as np
 
 from nysplus._rows.readers.base import Chunk, Numbers, Source, check_chunk, copied, join_chunks
 
-# Rows that are looked up at a time: every one brings the pages around it into memory.
+# Rows that are copied at a time: each of them loads the pages around it into memory.
 LOOKED_UP_ROWS = 128
 
 
 class MemmapRows(Source):
-    """Rows of a memory-mapped array, of which no page stays in memory once it was read.
+    """Rows of a memory-mapped array; pages are given back once they were read.
 
     Parameters
     ----------
     X : memmap of shape (n_rows, n_features)
-        Also a view of one.
+        A memory map, or a view of one.
     y, sample_weight : array-like or memmap, optional
     """
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from nysplus._rows.readers.base import Array, Chunk, Source, copied, reading
 
-# Bytes of one column that are read from a Parquet file at a time.
+# Bytes of one column that are read from a Parquet file at a time: enough to make the reads few.
 READ_BYTES = 2**20
 
 
@@ -132,10 +132,10 @@ class TableRows(Source):
             yield pa.table({name: columns[name] for name in self._columns}).cast(schema)
 
     def _batches(self, fragment: Any, columns: list[str], most: int) -> Iterator[Any]:
-        """Yield what a part stores. Nothing is read far ahead of whoever uses it.
+        """Yield the stored columns of a part, without reading far ahead.
 
-        A dataset's own scanner decodes row groups of Parquet, which may be huge, whole, and
-        parses CSV to the end however slowly the rows are taken: both files are read here.
+        A dataset's own scanner decodes whole row groups of Parquet, which may be huge, and parses
+        CSV to the end however slowly the rows are used. Both are therefore read here.
         """
         pa = _pyarrow()
         form = getattr(fragment, "format", None)

@@ -1,9 +1,7 @@
 """Parsers of the publishers' own file formats: files in, raw arrays out.
 
-Every parser takes the paths of one publication, in the order in which its table row names them,
-and returns the arrays ``X_train, y_train, X_test, y_test``, or ``X, y`` where the publisher gives
-no split. Values and row order are the publisher's; nothing is scaled here. Archives are read in
-memory and never unpacked to disk.
+A parser takes the paths of one publication, in the order of the registry, and returns the arrays
+``X_train, y_train, X_test, y_test``, or ``X, y`` where the publisher gives no split, unscaled.
 """
 
 from __future__ import annotations
@@ -92,10 +90,7 @@ def unlzw(data: bytes) -> bytes:
 
 
 def read_members(path: Path, wanted: Sequence[str]) -> list[bytes]:
-    """Return members of a zip or tar archive, through nested archives.
-
-    ``wanted`` are ends of member paths in whole components, such as ``train/X_train.txt``.
-    """
+    """Return members of a zip or tar archive, nested or not, by the ends of their paths."""
     found: dict[str, bytes] = {}
     with path.open("rb") as stream:
         _collect(stream, path.name, wanted, found)
@@ -135,10 +130,7 @@ def read_table(stream: IO[bytes], dtype: type[np.generic], delimiter: str | None
 
 
 def read_libsvm(path: Path, n_features: int) -> tuple[Array, Array]:
-    """Read a LIBSVM text file, plain or compressed, into dense float32 rows and int16 labels.
-
-    The files have at most 6 significant digits, which float32 keeps.
-    """
+    """Read a LIBSVM file; its at most 6 significant digits fit into float32."""
     from sklearn.datasets import load_svmlight_file
 
     with open_binary(path) as stream:
@@ -260,10 +252,7 @@ BUZZ_MEMBER = "Twitter-Absolute-Sigma-500.data"
 
 
 def buzz(paths: Sequence[Path]) -> Arrays:
-    """Buzz from UCI: the Twitter set as comma-separated ``.data``, alone or in its archive.
-
-    The first 77 columns are features, the last is the label, written as 0 and 1 or 0.0 and 1.0.
-    """
+    """Buzz from UCI: the Twitter set, comma-separated, label last, alone or in its archive."""
     path = paths[0]
     if path.name.endswith((".zip", ".tar.gz", ".tgz")):
         stream: IO[bytes] = io.BytesIO(read_members(path, [BUZZ_MEMBER])[0])

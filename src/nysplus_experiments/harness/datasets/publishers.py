@@ -25,11 +25,7 @@ SPLIT_KEYS = ("X_train", "y_train", "X_test", "y_test")
 
 
 def fetch(name: str, progress: Progress | None = None) -> Path:
-    """Return the ``.npz`` file of a dataset, downloading and converting it where it is absent.
-
-    ``progress(bytes_done, bytes_total)`` is called during each file's download; the total is None
-    where the server does not tell it.
-    """
+    """Return the ``.npz`` file of a dataset, downloaded and converted where it is absent."""
     row, path = row_of(name), find(name)
     if path is not None:
         return path
@@ -91,22 +87,10 @@ def prepare(
     out: str | os.PathLike[str] | None = None,
     names: Iterable[str] | None = None,
 ) -> list[Path]:
-    """Convert publishers' files to the ``.npz`` form.
+    """Convert publishers' files to the ``.npz`` form; return the files written.
 
-    Parameters
-    ----------
-    folder : path
-        Holds publishers' files under their own names, compressed or not, directly or in a
-        sub-folder named as the dataset.
-    out : path, optional
-        Where to write; the user's cache by default, where `load` finds the result.
-    names : iterable of str, optional
-        The datasets to convert; by default all whose files are there.
-
-    Returns
-    -------
-    list of Path
-        The files written. Each appears whole or not at all.
+    ``folder`` holds the files under their own names, compressed or not, directly or in a
+    sub-folder named as the dataset; by default all that are there go to the user's cache.
     """
     folder, out = Path(folder), cache_folder() if out is None else Path(out)
     rows = [row for row in DATASETS.values() if row.sources[0].files]

@@ -40,10 +40,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """The files of one publication and the parser that reads them, in the same order.
-
-    ``note`` is kept with the converted data and told as a deviation.
-    """
+    """The files of one publication and their parser; ``note`` is told as a deviation."""
 
     files: tuple[RemoteFile, ...]
     parse: Parser
@@ -54,33 +51,10 @@ class Source:
 class Dataset:
     """One row of the table.
 
-    Attributes
-    ----------
-    name, title : str
-        The key of the row, and the name that the paper prints.
-    sources : tuple of Source
-        Publications that can be converted; the first is the one that is downloaded. Data that
-        come with scikit-learn have a source without files.
-    licence : str
-        The licence that the publisher states.
-    n_features, n_classes : int
-    rows : tuple of int
-        The publisher's counts: train and test, or all rows where the publisher does not split.
-    counts : tuple of int
-        Training and test rows of the split in use.
-    paper : tuple of int or None
-        The same counts in the paper's tables 1 and 2; None for data that are not in them.
-    gamma : float
-        The paper's; ours where ``notes`` say so.
-    scaling : {"global", "feature"}
-        One range for the whole training matrix, or one a column.
-    split : {"fixed", "random", "resplit"}
-        The publisher's split, one drawn for each trial, or the publisher's two parts pooled and
-        drawn again for each trial.
-    unique : bool
-        Whether rows whose features occurred before are dropped.
-    notes : tuple of str
-        What differs from the paper, whatever the trial.
+    ``rows`` are the publisher's counts (train and test, or all), ``counts`` those of the split in
+    use, ``paper`` those of the paper's tables. The first source is the one that is downloaded.
+    ``split`` "resplit" pools the publisher's two parts and draws again for each trial. ``unique``
+    drops rows whose features occurred before. ``notes`` say what differs from the paper.
     """
 
     name: str

@@ -16,10 +16,7 @@ from nysplus_experiments.harness.datasets.registry import DATASETS, Dataset
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows of one trial, scaled, with the paper's gamma.
-
-    ``deviations`` are plain sentences on every difference from the paper.
-    """
+    """Scaled rows of one trial, gamma, and sentences on every difference from the paper."""
 
     name: str
     X_train: Array
@@ -62,23 +59,8 @@ def load(
 ) -> Split:
     """Load a dataset, split and scaled as in the paper.
 
-    Parameters
-    ----------
-    name : str
-        A key of `DATASETS`.
-    trial : int
-        Seed of the split, where the dataset is split at random; the same everywhere.
-    download : bool
-        Whether to ask the publisher for a dataset that is not on this machine.
-    public_split : bool
-        Take the publisher's split of a dataset that the paper split anew (IJCNN).
-    dtype : float64 or float32
-        Type of the features. One copy of the rows is made in this type.
-
-    Returns
-    -------
-    Split
-        Features scaled by the training rows' range, labels as the publisher writes them.
+    ``trial`` is the seed of a random split. ``public_split`` takes the publisher's split of a
+    dataset that the paper split anew. Labels are as the publisher writes them.
     """
     row, dtype = row_of(name), np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
