@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
-from sklearn.metrics import r2_score
 
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._ridge.nested import forward_order
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.target_codes import ClassCode, ValueCode
-from nysplus.curve import LandmarkCurve, _r2, held_out, landmark_curve
+from nysplus.curve import LandmarkCurve, held_out, landmark_curve
 from nysplus.kernels import RBF
 from nysplus.plots import LandmarkCurveDisplay
 
@@ -50,11 +49,11 @@ def test_classes_are_scored_as_fits_with_the_same_landmarks_do(kind, selection):
     rows = {"dense": X, "float32": X.astype(np.float32), "sparse": sp.csr_matrix(X)}[kind]
     model = NystroemClassifier(gamma=0.2, selection=selection, random_state=3)
     curve = landmark_curve(rows, CLASSES, SIZES, estimator=model)
-    training, held = _parts(rows, CLASSES, 3)
+    training, test = _parts(rows, CLASSES, 3)
     for i in range(len(SIZES)):
         model.set_params(selection=curve.landmarks[i], alpha=curve.alphas[i])
         model.fit(training.X, training.targets.codes)
-        assert curve.scores[i] == model.score(held.X, held.targets.codes)
+        assert curve.scores[i] == model.score(test.X, test.targets.codes)
         assert curve.bytes[i] == model.model_bytes_
     assert curve.metric == "accuracy"
     assert [points.shape for points in curve.landmarks] == [(n, 4) for n in SIZES]
@@ -68,12 +67,12 @@ def test_values_are_scored_as_fits_with_the_same_landmarks_do(gamma):
     """
     model = NystroemRegressor(gamma=gamma, random_state=3)
     curve = landmark_curve(X, VALUES, SIZES, estimator=model)
-    training, held = _parts(X, VALUES, 3)
-    y, y_held = training.targets.Y[:, 0], held.targets.Y[:, 0]
+    training, test = _parts(X, VALUES, 3)
+    y, y_test = training.targets.Y[:, 0], test.targets.Y[:, 0]
     for i in range(len(SIZES)):
         model.set_params(selection=curve.landmarks[i], alpha="auto").fit(training.X, y)
         assert curve.alphas[i] == model.alpha_
-        assert curve.scores[i] == pytest.approx(model.score(held.X, y_held), abs=1e-5)
+        assert curve.scores[i] == pytest.approx(model.score(test.X, y_test), abs=1e-5)
     assert curve.metric == "R²"
 
 
@@ -150,14 +149,14 @@ def test_landmarks_are_shared_by_sizes_up_to_four_times_apart():
 
 
 def test_held_out_rows_are_seen_by_nothing_but_the_scores():
-    training, held = _parts(X, CLASSES, 0)
+    training, test = _parts(X, CLASSES, 0)
     spoilt = X.copy()
-    spoilt[held.rows] += 100.0
+    spoilt[test.rows] += 100.0
     model = NystroemClassifier(gamma="scale", random_state=0)
     code = ClassCode(np.arange(3))
     for rows in (X, spoilt):
         again = held_out(Blocks(rows, code.encode(CLASSES)), 120, np.random.RandomState(0))
-        np.testing.assert_array_equal(again[1].rows, held.rows)
+        np.testing.assert_array_equal(again[1].rows, test.rows)
         np.testing.assert_array_equal(again[0].X, training.X)
     found = [
         landmark_curve(rows, CLASSES, [10, 40], estimator=model, random_state=0)
@@ -170,17 +169,17 @@ def test_held_out_rows_are_seen_by_nothing_but_the_scores():
 
 def test_each_class_gives_its_share_and_keeps_a_row():
     y = np.repeat([0, 1, 2, 3], [300, 200, 99, 1])
-    training, held = _parts(X, y, 0)
-    assert np.bincount(held.targets.codes, minlength=4) == pytest.approx([60, 40, 20, 0], abs=1)
+    training, test = _parts(X, y, 0)
+    assert np.bincount(test.targets.codes, minlength=4) == pytest.approx([60, 40, 20, 0], abs=1)
     assert set(training.targets.codes) == {0, 1, 2, 3}
-    assert training.n_rows + len(held) == 600
-    assert not {tuple(row) for row in training.X} & {tuple(row) for row in held.X}
+    assert training.n_rows + len(test) == 600
+    assert not {tuple(row) for row in training.X} & {tuple(row) for row in test.X}
 
 
 def test_rows_without_weight_are_left_out():
     weight = np.where(np.arange(600) < 400, 1.0, 0.0)
-    training, held = _parts(X, CLASSES, 0, weight=weight)
-    assert training.n_rows + len(held) == 400
+    training, test = _parts(X, CLASSES, 0, weight=weight)
+    assert training.n_rows + len(test) == 400
     model = NystroemClassifier(gamma=0.2, random_state=0)
     weighted = landmark_curve(X, CLASSES, [10, 40], estimator=model, sample_weight=weight)
     alone = landmark_curve(X[:400], CLASSES[:400], [10, 40], estimator=model)
@@ -193,33 +192,18 @@ def test_class_weights_train_and_do_not_score():
         NystroemClassifier(gamma=0.2, alpha=1.0, class_weight=weight, random_state=0)
         for weight in (None, "balanced")
     )
-    training, held = _parts(X, rare, 0)
+    training, test = _parts(X, rare, 0)
     curve = landmark_curve(X, rare, [40], estimator=balanced)
     assert curve.scores[0] < landmark_curve(X, rare, [40], estimator=plain).scores[0]
     factors = dict(enumerate(600 / (2 * np.bincount(rare))))
     balanced.set_params(selection=curve.landmarks[0], class_weight=factors)
     balanced.fit(training.X, training.targets.codes)
-    assert curve.scores[0] == balanced.score(held.X, held.targets.codes)
+    assert curve.scores[0] == balanced.score(test.X, test.targets.codes)
 
 
 def test_standard_errors_of_accuracy_are_binomial():
     curve = landmark_curve(X, CLASSES, SIZES, test_size=200, random_state=0)
     np.testing.assert_allclose(curve.errors, np.sqrt(curve.scores * (1 - curve.scores) / 200))
-
-
-def test_standard_errors_of_r2_agree_with_the_bootstrap():
-    rng = np.random.RandomState(0)
-    Y = rng.standard_normal((500, 2)) * [1.0, 3.0]
-    predicted = Y + rng.standard_normal((500, 2)) * [0.5, 2.0]
-    score, error = _r2(Y, predicted, np.ones(500))
-    draws = [rng.randint(500, size=500) for _ in range(2000)]
-    spread = np.std([r2_score(Y[rows], predicted[rows]) for rows in draws])
-    assert score == r2_score(Y, predicted)
-    assert error == pytest.approx(spread, rel=0.06)
-
-
-def test_r2_of_values_that_do_not_vary():
-    assert _r2(np.ones((9, 1)), np.ones((9, 1)), np.ones(9)) == (1.0, 0.0)
 
 
 def test_the_curve_is_close_to_fits_of_their_own():
@@ -228,10 +212,10 @@ def test_the_curve_is_close_to_fits_of_their_own():
     sizes = [20, 50, 150]
     model = NystroemClassifier(random_state=0)
     curve = landmark_curve(images, digits, sizes, estimator=model)
-    training, held = _parts(images, digits, 0)
+    training, test = _parts(images, digits, 0)
     for n, score, error in zip(sizes, curve.scores, curve.errors, strict=True):
         own = model.set_params(n_components=n).fit(training.X, training.targets.codes)
-        assert abs(score - own.score(held.X, held.targets.codes)) < 2 * error
+        assert abs(score - own.score(test.X, test.targets.codes)) < 2 * error
 
 
 @pytest.mark.parametrize("make", [sp.csr_matrix, pd.DataFrame, lambda rows: rows.tolist()])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,6 +56,35 @@ def split_positions(
     """Return the positions of `n_held_out` rows drawn at random, and the other positions."""
     order = rng.permutation(n_rows)
     return order[:n_held_out], order[n_held_out:]
+
+
+def stratified_split(
+    rows: Blocks, n_held_out: int, rng: np.random.RandomState
+) -> tuple[Blocks, Block]:
+    """Return rows to train on, and rows held out, with the same share of every class.
+
+    One row of each class is always trained on. Rows without weight are in neither part, and class
+    weights, which are for training, are removed from the held-out rows.
+    """
+    order = rng.permutation(rows.sample(rows.n_candidates, rng))
+    strata = np.zeros(len(order), dtype=np.intp)
+    codes = None if rows.targets is None else rows.targets.class_codes
+    if codes is not None:
+        strata = codes[order]
+    order = order[np.argsort(strata, kind="stable")]
+    first_of_class = np.unique(np.sort(strata), return_index=True)[1]
+    possible = np.delete(order, first_of_class)
+    if n_held_out > len(possible):
+        raise ValueError(
+            f"{n_held_out} rows cannot be held out of {len(order)} if each of the "
+            f"{len(first_of_class)} classes is to be trained on. Lower test_size or pass more rows."
+        )
+    # at even distances among rows sorted by class: the same share of each class
+    even = ((np.arange(n_held_out) + 0.5) * len(possible) / n_held_out).astype(np.intp)
+    held_out = possible[even]
+    training = np.setdiff1d(order, held_out)
+    scored = replace(rows.block(np.sort(held_out)), class_weight=None)
+    return rows.block(training).blocks(), scored
 
 
 def draw_rows(blocks: RowBlocks, n_rows: int, rng: np.random.RandomState) -> Blocks:

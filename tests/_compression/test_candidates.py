@@ -57,7 +57,7 @@ def candidates(rng):
     X = rng.uniform(-1, 1, (200, 3))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     model = NystroemClassifier(40, random_state=0).fit(X, y)
-    rows = Block(X, np.arange(200), model._code.encode(y))
+    rows = Block(X, np.arange(200), model._model.code.encode(y))
     held_out, used = np.arange(40), np.arange(40, 200)
     return Candidates(model.expansion_, rows, used, rows.take(held_out), None, rng)
 
@@ -87,7 +87,7 @@ def test_scores_of_rows_that_the_model_has_seen_are_optimistic():
     model = NystroemClassifier(300, gamma=5.0, alpha=1e-4, random_state=0).fit(X[:600], y[:600])
 
     def optimism(X, y):
-        rows = Block(X, np.arange(len(X)), model._code.encode(y))
+        rows = Block(X, np.arange(len(X)), model._model.code.encode(y))
         used = np.arange(len(X) // 5, len(X))
         held_out = rows.take(np.arange(len(X) // 5))
         return Candidates(model.expansion_, rows, used, held_out, None, rng).optimism()
