@@ -24,7 +24,8 @@ $(READY): pyproject.toml
 demo: $(READY)  ## train four kinds of landmarks on scikit-learn's digits: a table and a figure
 	$(BIN)/python examples/digits_by_size.py
 
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+# All tests that need the Dask cluster go to one worker, which starts it once.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test: lint  ## lint, types, tests, doctests, pages, and at least 92 % of all branches covered
 	$(PYTEST) --durations=5 --cov --cov-report=term:skip-covered
@@ -37,7 +38,7 @@ test-all: lint  ## everything, scikit-learn's checks of all combinations include
 
 OLDEST := .venv-oldest
 test-oldest: $(OLDEST)/.ready  ## the tests with the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 $(OLDEST)/$(BIN_NAME)/python -m pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(OLDEST)/$(BIN_NAME)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 $(OLDEST)/.ready: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv --clear $(OLDEST)
