@@ -21,7 +21,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Result(records.Row, key="dataset method n n_initial trial"):
-    """One row of ``results.csv``: a fitted model, described by the columns
+    """One row of ``results.csv``: a fitted model, with the columns below.
 
     - dataset, method, trial, status ("ok" or "error") and error, its message;
     - n, the paper's n_f (random features, or all training rows), and n_initial, its n_0;
