@@ -28,9 +28,8 @@ from nysplus_experiments.harness import datasets
 from nysplus_experiments.harness.bench import RESULTS, BenchError, BenchOptions
 from nysplus_experiments.harness.datasets import DatasetError, DatasetNotFound
 from nysplus_experiments.harness.measurement import restart_with_fixed_threads
-from nysplus_experiments.harness.pages import PageError, fill
+from nysplus_experiments.harness.pages import PAGES, PageError, fill, page
 from nysplus_experiments.harness.records import ResultsError
-from nysplus_experiments.pages import PAGES, page
 from nysplus_experiments.paper import experiment as experiments
 from nysplus_experiments.paper.results import Key, Result, read_results
 from nysplus_experiments.paper.runner import RESULTS_FILE, Plan, Step, plan, read_notes, run

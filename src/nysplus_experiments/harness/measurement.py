@@ -33,9 +33,6 @@ _LIBRARIES = (
 )
 
 
-# -- time and memory -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Measure(Generic[Result]):
     """The result of a call with its time and memory.
@@ -85,9 +82,6 @@ def _reset_peak() -> bool:
     except OSError:
         return False
     return True
-
-
-# -- child processes -----------------------------------------------------------------------------
 
 
 class TimeLimit(Exception):
@@ -160,9 +154,6 @@ def _answer(sender: Any, function: Callable[..., Any], args: tuple[Any, ...]) ->
         sender.send((function(*args), ""))
     except Exception as error:  # whatever a peer raises is a row of the table
         sender.send((None, f"{type(error).__name__}: {error}"))
-
-
-# -- the machine ---------------------------------------------------------------------------------
 
 
 def environment() -> dict[str, Any]:

@@ -41,9 +41,6 @@ def datasets_of(fits: pd.DataFrame, part: str) -> list[str]:
     return [name for name in SOURCES if name in found]
 
 
-# -- numbers and names ---------------------------------------------------------------------------
-
-
 def extent(values: Iterable[float], spec: str = ".2f") -> str:
     """Write "smallest to largest", or a dash for a single number."""
     x = list(values)
@@ -73,9 +70,6 @@ def shape_text(fits: pd.DataFrame) -> str:
     fit = fits.sort_values("accuracy", kind="stable").iloc[len(fits) // 2]
     rank = "" if np.isnan(fit["rank"]) else f" × {fit['rank']:.0f}"
     return f"{fit['landmarks']:.0f}{rank}, {fit['storage']}"
-
-
-# -- tables --------------------------------------------------------------------------------------
 
 
 def data(fits: pd.DataFrame) -> str:

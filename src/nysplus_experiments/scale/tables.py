@@ -32,9 +32,6 @@ CONTENTS = {
 }
 
 
-# -- rows on disk --------------------------------------------------------------------------------
-
-
 def costs(fits: Sequence[OutOfCore]) -> str:
     """List time, memory and accuracy of the fits to synthetic rows."""
     frame = records.frame(fits, OutOfCore)
@@ -108,9 +105,6 @@ def passes(counts: Sequence[PassCount]) -> str:
     return markdown(("`selection`", "files, blocks", "memory map", "arrays"), rows)
 
 
-# -- a cluster -----------------------------------------------------------------------------------
-
-
 def workers(fits: Sequence[ClusterFit]) -> str:
     """Compare one worker with two."""
     frame = records.frame([fit for fit in fits if fit.what == "fit"], ClusterFit)
@@ -143,9 +137,6 @@ def transfers(fits: Sequence[ClusterFit]) -> str:
             numbers = (f"{messages:g}", write_bytes(n_bytes), write_bytes(largest))
             rows.append([f"`{selection}`", words, *numbers])
     return markdown(("selection", "content", "messages", "bytes per fit", "largest message"), rows)
-
-
-# -- the plan ------------------------------------------------------------------------------------
 
 
 def planned_constants(fits: Sequence[ClusterFit], known: Constants, reading: float) -> str:
