@@ -9,22 +9,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 try:
     import typer
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        SpinnerColumn,
-        TaskID,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Table
 except ModuleNotFoundError as error:  # pragma: no cover - both are there in the tests
     raise SystemExit(
@@ -33,49 +25,48 @@ except ModuleNotFoundError as error:  # pragma: no cover - both are there in the
     ) from error
 
 from nysplus_experiments.harness import datasets
-from nysplus_experiments.harness.bench import RESULTS, BenchError, BenchOptions, BenchStep
+from nysplus_experiments.harness.bench import RESULTS, BenchError, BenchOptions
 from nysplus_experiments.harness.datasets import DatasetError, DatasetNotFound
 from nysplus_experiments.harness.measurement import restart_with_fixed_threads
-from nysplus_experiments.harness.pages import PageError, fill
+from nysplus_experiments.harness.pages import PAGES, PageError, fill, page
 from nysplus_experiments.harness.records import ResultsError
-from nysplus_experiments.pages import PAGES, page
-from nysplus_experiments.paper.experiment import (
-    PROFILES,
-    Experiment,
-    ExperimentError,
-    load_experiment,
-    load_profile,
-)
+from nysplus_experiments.paper import experiment as experiments
 from nysplus_experiments.paper.results import Key, Result, read_results
 from nysplus_experiments.paper.runner import RESULTS_FILE, Plan, Step, plan, read_notes, run
 
+
+class CommandError(ValueError):
+    """An argument of a command is not allowed."""
+
+
+_MENDABLE = (
+    *(BenchError, CommandError, DatasetError, DatasetNotFound, experiments.ExperimentError),
+    *(PageError, ResultsError, ImportError),  # the last for an extra that is not installed
+)
+
+
+class _Commands(typer.core.TyperGroup):
+    """Commands that print errors which users can mend, without a traceback."""
+
+    def invoke(self, context: Any) -> Any:
+        try:
+            return super().invoke(context)
+        except _MENDABLE as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(2) from error
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Nyström kernel machines: reproduce the paper's figures, and measure on real data.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 datasets_app = typer.Typer(help="List the datasets, fetch them, or convert publishers' files.")
 app.add_typer(datasets_app, name="datasets", invoke_without_command=True)
-
-_MENDABLE = (
-    *(BenchError, DatasetError, DatasetNotFound, ExperimentError, PageError, ResultsError),
-    ImportError,  # an extra that is not installed
-)
 Folder = Annotated[Path, typer.Argument(help="Folder with a results.csv.")]
-
-
-def _fail(message: str) -> typer.Exit:
-    typer.echo(f"Error: {message}", err=True)
-    return typer.Exit(2)
-
-
-@contextmanager
-def _errors_told() -> Iterator[None]:
-    """Print errors that users can mend, without a traceback."""
-    try:
-        yield
-    except _MENDABLE as error:
-        raise _fail(str(error)) from error
+Names = Annotated[str | None, typer.Option("--datasets", help="Datasets, e.g. usps,letter.")]
+Figures = Annotated[str | None, typer.Option(help="Figures, e.g. 2 or 2,3.")]
 
 
 # -- reproduce -----------------------------------------------------------------------------------
@@ -84,13 +75,11 @@ def _errors_told() -> Iterator[None]:
 @app.command()
 def reproduce(
     profile: Annotated[
-        str | None, typer.Option(help=f"{', '.join(PROFILES)}; smoke by default.")
+        str | None, typer.Option(help=f"{', '.join(experiments.PROFILES)}; smoke by default.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Your own experiment, a TOML file.")] = None,
-    only: Annotated[str | None, typer.Option(help="Figures, e.g. 2 or 2,3.")] = None,
-    names: Annotated[
-        str | None, typer.Option("--datasets", help="Datasets, e.g. usps,letter.")
-    ] = None,
+    only: Figures = None,
+    names: Names = None,
     out: Annotated[
         Path | None, typer.Option(help="Output folder; nysplus-results/PROFILE by default.")
     ] = None,
@@ -104,23 +93,21 @@ def reproduce(
     continues a run that was stopped or killed.
     """
     if profile and config:
-        raise _fail("--profile and --config exclude each other. Give one of them.")
+        raise CommandError("--profile and --config exclude each other. Give one of them.")
     label = config.stem if config else profile or "smoke"
-    figures = _figures(only)
-    with _errors_told():
-        experiment = load_experiment(config) if config else load_profile(label)
-        experiment = experiment.narrow(figures, _names(names))
+    load = experiments.load_profile
+    experiment = experiments.load_experiment(config) if config else load(label)
+    experiment = experiment.narrow(_figures(only), _names(names))
     todo = plan(experiment)
     _print_plan(todo, label)
     if dry_run:
         return
     if not todo.tasks:
-        raise _fail("Nothing can be run here. The lines above say what is missing.")
+        raise CommandError("Nothing can be run here. The lines above say what is missing.")
     _require(matplotlib="plot", jinja2="experiments", pandas="experiments")
     folder = out or Path("nysplus-results") / label
     results = _run(experiment, todo, folder)
-    drawn = _draw(results, folder, figures)
-    _write(results, drawn, folder)
+    _write(results, _draw(results, folder, _figures(only)), folder)
     failed = sum(not row.ok for row in results)
     if failed:
         typer.echo(
@@ -132,29 +119,28 @@ def reproduce(
 
 
 def _figures(only: str | None) -> set[int] | None:
-    if only is None:
-        return None
-    parts = [part.strip() for part in only.split(",")]
+    parts = [part.strip() for part in only.split(",")] if only is not None else []
     if not all(part in {"1", "2", "3", "4", "5"} for part in parts):
-        raise _fail(f"--only {only} is not a figure. Give some of 1, 2, 3, 4, 5, e.g. --only 2,3.")
-    return {int(part) for part in parts}
+        raise CommandError(
+            f"--only {only} is not a figure. Give some of 1, 2, 3, 4, 5, e.g. --only 2,3."
+        )
+    return {int(part) for part in parts} or None
 
 
 def _names(names: str | None) -> list[str] | None:
-    if names is None:
-        return None
-    parts = [part.strip() for part in names.split(",")]
+    parts = [part.strip() for part in names.split(",")] if names is not None else []
     for part in parts:
         if part not in datasets.DATASETS:
-            raise _fail(f"Unknown dataset {part!r}. Known names: {', '.join(datasets.DATASETS)}.")
-    return parts
+            known = ", ".join(datasets.DATASETS)
+            raise CommandError(f"Unknown dataset {part!r}. Known names: {known}.")
+    return parts or None
 
 
 def _require(**extras: str) -> None:
     """Fail before hours of fitting, not after them."""
     for library, extra in extras.items():
         if importlib.util.find_spec(library) is None:
-            raise _fail(f'{library} is not installed: pip install "nysplus[{extra}]"')
+            raise CommandError(f'{library} is not installed: pip install "nysplus[{extra}]"')
 
 
 def _print_plan(todo: Plan, label: str) -> None:
@@ -176,9 +162,9 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _run(experiment: Experiment, todo: Plan, folder: Path) -> list[Result]:
+def _run(experiment: experiments.Experiment, todo: Plan, folder: Path) -> list[Result]:
     try:
-        with _errors_told(), _progress_bar() as show:
+        with _progress_bar() as show:
             return run(experiment, folder, show)
     except KeyboardInterrupt:
         done = {row.key for row in read_results(folder / RESULTS_FILE) if row.ok}
@@ -223,9 +209,8 @@ def _progress_bar() -> Iterator[Callable[[Step], None]]:
 def _read(folder: Path) -> list[Result]:
     path = folder / RESULTS_FILE
     if not path.is_file():
-        raise _fail(f"{path} does not exist. Run `nysplus reproduce --out {folder}` first.")
-    with _errors_told():
-        return read_results(path)
+        raise CommandError(f"{path} does not exist. Run `nysplus reproduce --out {folder}` first.")
+    return read_results(path)
 
 
 def _draw(results: list[Result], folder: Path, only: set[int] | None) -> list[Path]:
@@ -244,9 +229,7 @@ def _write(results: list[Result], drawn: list[Path], folder: Path) -> None:
 
 
 @app.command()
-def figures(
-    folder: Folder, only: Annotated[str | None, typer.Option(help="e.g. 2,3")] = None
-) -> None:
+def figures(folder: Folder, only: Figures = None) -> None:
     """Draw the paper's figures from a folder of results, without fitting."""
     _require(matplotlib="plot", pandas="experiments")
     _draw(_read(folder), folder, _figures(only))
@@ -270,7 +253,7 @@ def bench(
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Measure a little, into build/results.")
     ] = False,
-    names: Annotated[str | None, typer.Option("--datasets", help="e.g. usps,letter")] = None,
+    names: Names = None,
     results: Annotated[
         Path | None, typer.Option(help="Folder with one sub-folder an experiment.")
     ] = None,
@@ -288,34 +271,29 @@ def bench(
         _fill_pages(steps or list(PAGES), folder)
         return
     if name not in PAGES[1:]:
-        raise _fail(f"Unknown benchmark {name!r}. Known: {', '.join(PAGES[1:])}, pages.")
+        raise CommandError(f"Unknown benchmark {name!r}. Known: {', '.join(PAGES[1:])}, pages.")
     known = import_module(f"nysplus_experiments.{name}").STEPS
     chosen = steps or list(known)
     for step in chosen:
         if step not in known:
-            raise _fail(f"{name} has no step {step!r}. Known steps: {', '.join(known)}.")
+            raise CommandError(f"{name} has no step {step!r}. Known steps: {', '.join(known)}.")
     sets = tuple(names.split(",")) if names else None
     options = BenchOptions(name, folder, fresh, smoke, sets, _settings(settings or []))
     if len(chosen) > 1:
         _run_each(chosen, options)
     else:
         restart_with_fixed_threads()
-        _run_step(known[chosen[0]], options)
-
-
-def _run_step(step: BenchStep, options: BenchOptions) -> None:
-    try:
-        with _errors_told():
-            step(options)
-    except KeyboardInterrupt:
-        typer.echo("Stopped. The same command continues.", err=True)
-        raise typer.Exit(130) from None
+        try:
+            known[chosen[0]](options)
+        except KeyboardInterrupt:
+            typer.echo("Stopped. The same command continues.", err=True)
+            raise typer.Exit(130) from None
 
 
 def _run_each(steps: list[str], options: BenchOptions) -> None:
     """Run steps in processes of their own: threads of one must not disturb the next."""
     if options.extra:
-        raise _fail("--set is an option of one step. Name the step.")
+        raise CommandError("--set is an option of one step. Name the step.")
     flags = ["--results", str(options.results)]
     flags += ["--fresh"] * options.fresh + ["--smoke"] * options.smoke
     flags += ["--datasets", ",".join(options.datasets)] if options.datasets else []
@@ -330,16 +308,15 @@ def _run_each(steps: list[str], options: BenchOptions) -> None:
 def _settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
-            raise _fail(f"--set {pair} is not KEY=VALUE.")
+            raise CommandError(f"--set {pair} is not KEY=VALUE.")
     return dict(pair.split("=", 1) for pair in pairs)  # type: ignore[misc]
 
 
 def _fill_pages(names: list[str], results: Path) -> None:
     for name in names:
         if name not in PAGES:
-            raise _fail(f"There is no page {name!r}. Known pages: {', '.join(PAGES)}.")
-        with _errors_told():
-            typer.echo(fill(page(name), results))
+            raise CommandError(f"There is no page {name!r}. Known pages: {', '.join(PAGES)}.")
+        typer.echo(fill(page(name), results))
 
 
 # -- datasets ------------------------------------------------------------------------------------
@@ -367,9 +344,8 @@ def prepare(
     out: Annotated[Path | None, typer.Option(help="Where to write; the cache by default.")] = None,
 ) -> None:
     """Convert publishers' files to the .npz files that are loaded."""
-    with _errors_told():
-        for path in datasets.prepare(folder, out):
-            typer.echo(path)
+    for path in datasets.prepare(folder, out):
+        typer.echo(path)
 
 
 @datasets_app.command()
@@ -379,18 +355,14 @@ def fetch(
     """Download datasets from their publishers into the cache."""
     console = Console(stderr=True)
     for name in _names(",".join(names)) or ():
-        with (
-            _errors_told(),
-            Progress(console=console, disable=not console.is_terminal) as progress,
-        ):
+        with Progress(console=console, disable=not console.is_terminal) as progress:
             bar = progress.add_task(name, total=None)
-            show = partial(_show_bytes, progress, bar)
+
+            def show(done: int, total: int | None, bar: Any = bar) -> None:
+                progress.update(bar, completed=done, total=total)
+
             path = datasets.fetch(name, show)
         typer.echo(path)
-
-
-def _show_bytes(progress: Progress, bar: TaskID, done: int, total: int | None) -> None:
-    progress.update(bar, completed=done, total=total)
 
 
 if __name__ == "__main__":

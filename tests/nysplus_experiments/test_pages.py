@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from nysplus_experiments.harness.bench import DOCS, RESULTS
-from nysplus_experiments.harness.pages import stale
-from nysplus_experiments.pages import PAGES, page
+from nysplus_experiments.harness.pages import PAGES, page, stale
 
 pytest.importorskip("pandas", reason="tables need pandas")
 pytestmark = pytest.mark.skipif(

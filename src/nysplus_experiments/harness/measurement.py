@@ -26,14 +26,11 @@ _STATUS = Path("/proc/self/status")
 
 _WAITING = "OMP_WAIT_POLICY"
 # Every library that the benchmarks call takes its number of threads from one of these.
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS")
 _LIBRARIES = (
     *("nysplus", "numpy", "scipy", "scikit-learn"),
     *("scikit-learn-intelex", "lightgbm", "xgboost-cpu"),
 )
-
-
-# -- time and memory -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -87,9 +84,6 @@ def _reset_peak() -> bool:
     return True
 
 
-# -- child processes -----------------------------------------------------------------------------
-
-
 class TimeLimit(Exception):
     """The child did not finish in time and was killed."""
 
@@ -101,7 +95,7 @@ class ChildError(Exception):
 def n_threads() -> int:
     """Return the number of threads that every measured system may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return int(os.environ.get("OMP_NUM_THREADS") or cores or 1)
+    return int(os.environ.get("OMP_NUMTHREADS") or cores or 1)
 
 
 def restart_with_fixed_threads() -> None:
@@ -110,7 +104,7 @@ def restart_with_fixed_threads() -> None:
     Waiting OpenMP threads must sleep: two libraries with a pool of spinning threads each would
     slow each other down, and their spinning would count as CPU time.
     """
-    wanted = {name: str(n_threads()) for name in _THREADS} | {_WAITING: "passive"}
+    wanted = {name: str(n_threads()) for name in THREADS} | {_WAITING: "passive"}
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         os.environ.update(wanted)
         sys.stdout.flush()
@@ -160,9 +154,6 @@ def _answer(sender: Any, function: Callable[..., Any], args: tuple[Any, ...]) ->
         sender.send((function(*args), ""))
     except Exception as error:  # whatever a peer raises is a row of the table
         sender.send((None, f"{type(error).__name__}: {error}"))
-
-
-# -- the machine ---------------------------------------------------------------------------------
 
 
 def environment() -> dict[str, Any]:

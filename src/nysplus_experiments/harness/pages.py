@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from nysplus._runtime.atomic_file import write_whole
@@ -67,3 +68,12 @@ def _body(match: re.Match[str], parts: dict[str, str]) -> str:
     # Markdown needs an empty line between a comment and a table.
     text = parts[match["name"]].strip("\n")
     return f"\n{text}\n\n"
+
+
+#: Experiments with a page; each has ``PAGE`` in its module ``page``.
+PAGES = ("paper", "speed", "scale", "formats", "selection", "kilobytes")
+
+
+def page(name: str) -> Page:
+    """Return the page of an experiment."""
+    return import_module(f"nysplus_experiments.{name}.page").PAGE

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import astuple
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from nysplus_experiments.harness import records
-from nysplus_experiments.harness.measurement import environment
+from nysplus_experiments.harness.measurement import THREADS, environment
 from nysplus_experiments.harness.tables import count
 
 Task = tuple[Any, ...]
@@ -99,7 +99,8 @@ def _outcomes(
         return
     # An interrupt is the parent's to handle.
     ignore = (signal.SIGINT, signal.SIG_IGN)
-    with _one_thread():
+    # New processes read these variables when they load their libraries.
+    with patch.dict(os.environ, dict.fromkeys(THREADS, "1")):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), signal.signal, ignore)
         try:
             running: dict[Future[Any], Task] = {pool.submit(measure, *task): task for task in tasks}
@@ -107,21 +108,6 @@ def _outcomes(
                 yield running[future], future.result
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let libraries of new processes, which read these variables when loaded, use one thread."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.pop(name, None) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            del os.environ[name]
-            if value is not None:
-                os.environ[name] = value
 
 
 def _numbers(row: Any, n_key: int) -> str:

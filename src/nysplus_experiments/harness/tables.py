@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nysplus_experiments.harness.statistics import Estimate, median_range
@@ -29,10 +29,11 @@ def short(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def spread(values: Sequence[float]) -> str:
+def spread(values: Iterable[float], write: Callable[[float], str] = short) -> str:
     """Write "median [smallest, largest]", or the number alone where there is one."""
-    median, low, high = map(short, median_range(values))
-    return median if len(values) < 2 else f"{median} [{low}, {high}]"
+    known = [value for value in values if not math.isnan(value)]
+    median, low, high = map(write, median_range(known))
+    return median if len(known) < 2 else f"{median} [{low}, {high}]"
 
 
 def size(n_bytes: float) -> str:

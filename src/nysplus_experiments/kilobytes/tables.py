@@ -41,9 +41,6 @@ def datasets_of(fits: pd.DataFrame, part: str) -> list[str]:
     return [name for name in SOURCES if name in found]
 
 
-# -- numbers and names ---------------------------------------------------------------------------
-
-
 def extent(values: Iterable[float], spec: str = ".2f") -> str:
     """Write "smallest to largest", or a dash for a single number."""
     x = list(values)
@@ -75,9 +72,6 @@ def shape_text(fits: pd.DataFrame) -> str:
     return f"{fit['landmarks']:.0f}{rank}, {fit['storage']}"
 
 
-# -- tables --------------------------------------------------------------------------------------
-
-
 def data(fits: pd.DataFrame) -> str:
     """Return the rows of each dataset and the binomial standard error of its test accuracy."""
     lines = []
@@ -103,7 +97,7 @@ def accuracy(fits: pd.DataFrame) -> str:
             columns = [percent(own["accuracy"].median()), extent(own["accuracy"]), str(len(own))]
             model = [size(own["bytes"].median()), shape_text(own)]
             title = [SOURCES[name].title, setting_text(setting)]
-            lines.append([*title, *columns, *model, spread(list(own["fit_seconds"]))])
+            lines.append([*title, *columns, *model, spread(own["fit_seconds"])])
     header = ("data", "size", "median, %", "range", "seeds", "model", "landmarks × rank, type")
     return markdown((*header, "fit, s"), lines)
 
@@ -123,7 +117,7 @@ def svc(fits: pd.DataFrame) -> str:
             middles = own["accuracy"].median(), theirs["accuracy"].median()
             ahead = f"{middles[0] - middles[1]:+.2f}".replace("-", "−")
             ratios = (
-                spread(list((theirs[column] / own[column]).dropna()))
+                spread(theirs[column] / own[column])
                 for column in ("bytes", "predict_seconds", "fit_seconds")
             )
             lines.append([SOURCES[name].title, title, *map(percent, middles), ahead, *ratios])
@@ -190,7 +184,7 @@ def tabular(fits: pd.DataFrame) -> str:
                 if trees.empty
                 else [difference(gains(refined, trees)), f"{short(larger)} ×"]
             )
-        lines.append([SOURCES[name].title, *columns, spread(list(refined["fit_seconds"]))])
+        lines.append([SOURCES[name].title, *columns, spread(refined["fit_seconds"])])
     header = ["data", "median, %", "range", "seeds", "against unrefined"]
     for method in TREES:
         header += [f"against {PEERS[method].title}", "its bytes"]
@@ -263,6 +257,6 @@ def refinement_time(fits: pd.DataFrame) -> str:
     for setting in ("4kB", "16kB", "64kB"):
         own = ratios[pairs["setting"] == setting]
         if len(own):
-            lines.append([setting_text(setting), spread(list(own)), str(len(own))])
-    lines.append(["all", spread(list(ratios)), str(len(ratios))])
+            lines.append([setting_text(setting), spread(own), str(len(own))])
+    lines.append(["all", spread(ratios), str(len(ratios))])
     return markdown(("budget", "fit time, refined / unrefined", "pairs of fits"), lines)

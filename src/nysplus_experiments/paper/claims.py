@@ -88,8 +88,10 @@ def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
     else:
         judgement = rules.judge(_rule(entry.get("rule", {"name": "Better"})), measured)
         found = (measured.text, measured.total, measured.unit)
-    said: Any = [entry.get(name, "") for name in ("where", "text", "on", "detail", "paper")]
-    return Claim(*said, *found, judgement.verdict, judgement.reason, judgement.smaller)
+    outcome = (judgement.verdict, judgement.reason, judgement.smaller)
+    where, text, on = entry["where"], entry["text"], entry["on"]
+    detail, paper = entry.get("detail", ""), entry.get("paper", "")
+    return Claim(where, text, on, detail, paper, *found, *outcome)
 
 
 def _argument(name: str, value: Any) -> Any:

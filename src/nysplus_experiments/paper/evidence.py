@@ -204,9 +204,6 @@ def level(runs: Runs, dataset: str, curves: Sequence[Curve], threshold: float) -
     return Evidence(best, tuple(cells), text)
 
 
-# -- measures of size and time -------------------------------------------------------------------
-
-
 def _first_reach(table: pd.DataFrame, goal: pd.Series) -> pd.Series:
     """Return the smallest size at which each trial reaches its goal; NaN where none does."""
     reached = table.ge(goal, axis="index").reindex(goal.index, fill_value=False)

@@ -84,9 +84,6 @@ class Experiment:
         return replace(self, runs=tuple(runs))
 
 
-# -- reading -------------------------------------------------------------------------------------
-
-
 def load_profile(name: str) -> Experiment:
     """Return one of the experiments that come with the package."""
     if name not in PROFILES:

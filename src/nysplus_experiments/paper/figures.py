@@ -114,9 +114,6 @@ def draw_all(results: list[Result], out: Path, only: set[int] | None = None) -> 
     return written
 
 
-# -- drawing -------------------------------------------------------------------------------------
-
-
 def _new_figure(n_panels: int) -> tuple[Any, list[Any]]:
     columns = 2 if n_panels == 4 else min(3, n_panels)
     # Two panels or less would leave too little width for the legend below them.

@@ -54,8 +54,6 @@ __all__ = ["ALPHA", "FULL_ROWS", "METHODS", "Fitted", "Method", "Trial", "fit_me
 _CLUSTERED_ROWS = {"covtype": 50_000}
 _CANDIDATES = {"har": 5_000}
 
-# -- models on landmarks -------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -170,9 +168,6 @@ def _fit_support_centroids(trial: Trial, n: int, n_initial: int) -> Fitted:
     evaluations = choice.result.n_kernel_evaluations + step.result.n_kernel_evaluations
     peak = largest(choice.peak_mb, step.peak_mb)
     return on_landmarks(step.result.expansion, evaluations, choice.seconds, step.seconds, peak)
-
-
-# -- the table -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

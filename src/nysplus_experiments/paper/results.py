@@ -21,14 +21,20 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Result(records.Row, key="dataset method n n_initial trial"):
-    """One row of ``results.csv``: a fitted model.
+    """One row of ``results.csv``: a fitted model, with the columns below.
 
-    ``n`` is the paper's n_f (random features, or all training rows), ``n_initial`` its n_0, None
-    for one-stage methods. The seed depends on dataset, trial and the size of the first stage only,
-    so that methods are compared on the same draws. First stage: steps 1 and 2 of Algorithm 1 (1 to
-    4 for support centroids, which are one call), repeated by rows that share it. Final stage: steps
-    3 to 6, or the whole fit. ``paper_bytes`` is ``n (d + L) · 8``, the paper's model size.
-    ``peak_rss_mb``: largest resident memory of the process during fit and prediction, in MiB.
+    - dataset, method, trial, status ("ok" or "error") and error, its message;
+    - n, the paper's n_f (random features, or all training rows), and n_initial, its n_0;
+    - seed of all draws, from dataset, trial and the size of the first stage, so that methods are
+      compared on the same draws;
+    - accuracy in percent;
+    - first_stage_seconds, steps 1 and 2 of Algorithm 1 (support centroids: 1 to 4), repeated by
+      rows that share them; final_stage_seconds, steps 3 to 6, or the whole fit of a one-stage
+      method; predict_seconds of all test rows;
+    - paper_bytes, ``n (d + L) · 8`` or 8 bytes for every stored number; stored_bytes, those of
+      the fitted arrays; kernel_evaluations of training;
+    - peak_rss_mb, the largest resident memory of the process during fit and prediction, in MiB;
+    - n_train, n_test, n_features, n_outputs; python, numpy, scipy, sklearn, nysplus, machine.
     """
 
     dataset: str

@@ -44,9 +44,6 @@ def clear(cells: Iterable[Estimate]) -> tuple[int, int]:
     return sum(c.low > 0 for c in cells), sum(c.high < 0 for c in cells)
 
 
-# -- rules ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Better:
     """The difference is positive and, up to the paper's rounding, not smaller than ``size``."""

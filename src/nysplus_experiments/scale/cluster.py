@@ -27,10 +27,9 @@ from nysplus import NystroemClassifier
 from nysplus._ridge.moments import Moments
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.records import Row
-from nysplus_experiments.scale.other_processes import undisturbed, watch_others
 from nysplus_experiments.scale.out_of_core import LANDMARKS, SELECTIONS, WORKING_MEMORY
 from nysplus_experiments.scale.row_files import FEATURES, TEST_ROWS, make_rows
-from nysplus_experiments.scale.stages import fit_and_record
+from nysplus_experiments.scale.stages import fit_and_record, undisturbed, watch_others
 from nysplus_experiments.speed.peers import SEED
 
 WORKERS = (1, 2)

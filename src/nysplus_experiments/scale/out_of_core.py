@@ -26,7 +26,6 @@ from nysplus import NystroemClassifier
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import n_threads, run_in_child
 from nysplus_experiments.harness.records import Row
-from nysplus_experiments.scale.other_processes import undisturbed, watch_others
 from nysplus_experiments.scale.row_files import (
     FILE_ROWS,
     drop_from_cache,
@@ -34,7 +33,7 @@ from nysplus_experiments.scale.row_files import (
     write_covtype,
     write_rows,
 )
-from nysplus_experiments.scale.stages import fit_and_record
+from nysplus_experiments.scale.stages import fit_and_record, undisturbed, watch_others
 from nysplus_experiments.speed.peers import SEED
 
 LANDMARKS = 500

@@ -32,9 +32,6 @@ CONTENTS = {
 }
 
 
-# -- rows on disk --------------------------------------------------------------------------------
-
-
 def costs(fits: Sequence[OutOfCore]) -> str:
     """List time, memory and accuracy of the fits to synthetic rows."""
     frame = records.frame(fits, OutOfCore)
@@ -42,9 +39,9 @@ def costs(fits: Sequence[OutOfCore]) -> str:
     rows = [
         [
             *(f"{n_rows:,}", TITLES[source], f"`{selection}`", str(own["passes"].iloc[0])),
-            spread(list(own["fit_seconds"])),
-            spread(list(1e6 * own["fit_seconds"] / n_rows)),
-            spread(list(own["peak_mb"])),
+            spread(own["fit_seconds"]),
+            spread(1e6 * own["fit_seconds"] / n_rows),
+            spread(own["peak_mb"]),
             percent(own["accuracy"].median()),
         ]
         for (source, selection, n_rows), own in frame.groupby(
@@ -61,7 +58,7 @@ def disk_ratios(fits: Sequence[OutOfCore]) -> str:
     seconds = frame.set_index(["selection", "rows", "repeat", "source"])["fit_seconds"].unstack()
     ratios = seconds.div(seconds["array"], axis=0).drop(columns="array").dropna()
     rows = [
-        [f"{n_rows:,}", f"`{selection}`", *(spread(list(own[s])) for s in ("parquet", "memmap"))]
+        [f"{n_rows:,}", f"`{selection}`", *(spread(own[s]) for s in ("parquet", "memmap"))]
         for (selection, n_rows), own in ratios.groupby(level=["selection", "rows"])
     ]
     return markdown(("rows", "selection", "Parquet / in memory", "memory map / in memory"), rows)
@@ -108,9 +105,6 @@ def passes(counts: Sequence[PassCount]) -> str:
     return markdown(("`selection`", "files, blocks", "memory map", "arrays"), rows)
 
 
-# -- a cluster -----------------------------------------------------------------------------------
-
-
 def workers(fits: Sequence[ClusterFit]) -> str:
     """Compare one worker with two."""
     frame = records.frame([fit for fit in fits if fit.what == "fit"], ClusterFit)
@@ -118,7 +112,7 @@ def workers(fits: Sequence[ClusterFit]) -> str:
     for selection, own in frame.groupby("selection", sort=False):
         seconds = own.pivot(index="repeat", columns="workers", values="fit_seconds")
         ratio = list((seconds[1] / seconds[2]).dropna())
-        times = (spread(list(seconds[count].dropna())) for count in (1, 2))
+        times = (spread(seconds[count]) for count in (1, 2))
         rows.append([f"`{selection}`", *times, spread(ratio), percent(own["accuracy"].median())])
     return markdown(("selection", "1 worker, s", "2 workers, s", "1 / 2", "accuracy, %"), rows)
 
@@ -143,9 +137,6 @@ def transfers(fits: Sequence[ClusterFit]) -> str:
             numbers = (f"{messages:g}", write_bytes(n_bytes), write_bytes(largest))
             rows.append([f"`{selection}`", words, *numbers])
     return markdown(("selection", "content", "messages", "bytes per fit", "largest message"), rows)
-
-
-# -- the plan ------------------------------------------------------------------------------------
 
 
 def planned_constants(fits: Sequence[ClusterFit], known: Constants, reading: float) -> str:

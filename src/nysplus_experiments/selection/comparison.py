@@ -58,13 +58,11 @@ class Comparison:
 
     def of(self, rule: str) -> np.ndarray:
         """Return the values of a rule, cells × trials."""
-        values: np.ndarray = self.values[:, self.rules.index(rule)]
-        return values
+        return self.values[:, self.rules.index(rule)]
 
     def differences(self, rule: str, other: str) -> np.ndarray:
         """Return the mean of a rule minus that of another in each cell."""
-        differences: np.ndarray = (self.of(rule) - self.of(other)).mean(axis=1)
-        return differences
+        return (self.of(rule) - self.of(other)).mean(axis=1)
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -84,9 +82,8 @@ class Comparison:
     @property
     def losses(self) -> np.ndarray:
         """Distance of each rule from the best of its cell, cells × rules."""
-        means: np.ndarray = self.values.mean(axis=2)
-        losses: np.ndarray = means.max(axis=1, keepdims=True) - means
-        return losses
+        means = self.values.mean(axis=2)
+        return means.max(axis=1, keepdims=True) - means
 
     def ranked(self) -> list[str]:
         """Return the rules by mean loss, smallest first."""

@@ -98,7 +98,7 @@ def width_table(fits: pd.DataFrame) -> str:
                 *(f"{part.mean(way).mean:.2f}" for way in ("scale", "auto", "grid")),
                 f"{part.gain('auto', 'scale').mean:+.2f}",
                 f"{part.gain('auto', 'grid').mean:+.2f}",
-                spread(list(times.loc[cell.dataset, cell.n])),
+                spread(times.loc[cell.dataset, cell.n]),
             ]
         )
     lines.append(
@@ -109,7 +109,7 @@ def width_table(fits: pd.DataFrame) -> str:
                 points(compared.gain_over_datasets("auto", over), sign=True)
                 for over in WAYS[2:0:-1]
             ),
-            spread(list(times)),
+            spread(times),
         ]
     )
     header = ("data", "n", '`"scale"`, %', '`"auto"`, %', "grid search, %")

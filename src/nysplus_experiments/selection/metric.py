@@ -128,7 +128,7 @@ def metric_table(fits: pd.DataFrame) -> str:
                     *(SOURCES[dataset].title if dataset in SOURCES else dataset, title),
                     points(estimate(own["accuracy"])),
                     points(estimate(gains), sign=True) if compared else MISSING,
-                    spread(list(own["seconds"])),
+                    spread(own["seconds"]),
                     size(median(own["model_bytes"])),
                 ]
             )

@@ -16,9 +16,6 @@ APART = "ijcnn1"
 RESPLIT = "ijcnn1-resplit"
 
 
-# -- numbers and names ---------------------------------------------------------------------------
-
-
 def points(value: Estimate, sign: bool = False) -> str:
     """Write "mean [low, high]" in points of accuracy, or the mean alone for a single trial."""
     return interval(value, 2, sign)
@@ -32,9 +29,6 @@ def bounds(value: Estimate) -> str:
 def code(rule: str) -> str:
     """Write a rule as the value of a parameter."""
     return f"`{rule}`"
-
-
-# -- tables --------------------------------------------------------------------------------------
 
 
 def summary(compared: Comparison) -> str:

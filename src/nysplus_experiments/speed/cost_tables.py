@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 
 from nysplus_experiments.harness import records
-from nysplus_experiments.harness.statistics import median_range
 from nysplus_experiments.harness.tables import MISSING, markdown, short, spread
 from nysplus_experiments.speed.crossover import Crossover
 from nysplus_experiments.speed.growth import Growth
@@ -21,8 +20,8 @@ def growth(path: Path) -> str:
     """List time and memory of fits by rows, landmarks and type."""
     rows = [
         [
-            *(f"{n_rows:,}", str(n), dtype, spread(list(own["fit_seconds"]))),
-            *(spread(list(own["peak_mb"].dropna())), own["solver"].iloc[0] or MISSING),
+            *(f"{n_rows:,}", str(n), dtype, spread(own["fit_seconds"])),
+            *(spread(own["peak_mb"]), own["solver"].iloc[0] or MISSING),
         ]
         for (_, n_rows, n, dtype), own in records.frame(path, Growth).groupby(
             ["against", "rows", "n", "dtype"], sort=False
@@ -36,8 +35,8 @@ def crossover(path: Path) -> str:
     """List time, memory and objective of each solver."""
     rows = [
         [
-            *(f"{n_rows:,}", str(n), solver, spread(list(own["seconds"]))),
-            *(spread(list(own["peak_mb"])), f"{own['gap'].abs().max():.1e}"),
+            *(f"{n_rows:,}", str(n), solver, spread(own["seconds"])),
+            *(spread(own["peak_mb"]), f"{own['gap'].abs().max():.1e}"),
             f"{own['iterations'].median():g}",
         ]
         for (n_rows, n, solver), own in records.frame(path, Crossover).groupby(
@@ -104,6 +103,5 @@ def overhead(path: Path) -> str:
 
 def _spread(values: pd.Series, unit: str) -> str:
     """Write "median [smallest, largest] unit" of seconds or ratios with three digits."""
-    numbers = (_FACTORS[unit] * x for x in median_range(values.dropna()))
-    middle, low, high = (f"{x:.3g}" if abs(x) < 1000 else short(x) for x in numbers)
-    return f"{middle} [{low}, {high}] {unit}"
+    scaled = _FACTORS[unit] * values
+    return f"{spread(scaled, lambda x: f'{x:.3g}' if abs(x) < 1000 else short(x))} {unit}"

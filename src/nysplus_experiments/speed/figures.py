@@ -13,7 +13,7 @@ from nysplus_experiments.harness.figures import DASHED, DOTTED
 from nysplus_experiments.harness.statistics import median_range
 from nysplus_experiments.speed.crossover import Crossover
 from nysplus_experiments.speed.growth import Growth
-from nysplus_experiments.speed.runs import Runs, dataset_title
+from nysplus_experiments.speed.tables import Runs, dataset_title
 
 #: Label, colour, marker, line and whether markers are hollow, by system and type of the rows.
 LOOKS: dict[tuple[str, str], tuple[str, str, str, Any, bool]] = {

@@ -8,7 +8,7 @@ from nysplus_experiments.harness import figures as drawing
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.pages import Page
 from nysplus_experiments.speed import cost_tables, figures, tables
-from nysplus_experiments.speed.runs import Runs
+from nysplus_experiments.speed.tables import Runs
 
 
 def parts(results: Path) -> dict[str, str]:

@@ -205,11 +205,12 @@ def test_the_calibration_error_of_known_probabilities():
 
 
 def test_search_times_are_paired():
-    fits = records.frame(
+    rows = (
         gamma.WidthFit("usps", 100, trial, way, 90.0, seconds, 0.1)
         for trial, times in enumerate([(1.0, 20.0), (2.0, 30.0)])
         for way, seconds in zip(("auto", "grid"), times, strict=True)
     )
+    fits = records.frame(rows, gamma.WidthFit)
     assert sorted(gamma.search_times(fits)) == [15.0, 20.0]
 
 

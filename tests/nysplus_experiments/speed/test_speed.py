@@ -22,8 +22,8 @@ from nysplus_experiments.speed import (
     tables,
 )
 from nysplus_experiments.speed.peers import FLOOR, SYSTEMS
-from nysplus_experiments.speed.runs import Runs
 from nysplus_experiments.speed.schedule import Measurement, plan, wanted_repeats
+from nysplus_experiments.speed.tables import Runs
 
 in_checkout = pytest.mark.skipif(
     not (ROOT / "tests" / "reference.py").is_file(), reason="needs a checkout of the repository"

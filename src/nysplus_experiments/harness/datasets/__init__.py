@@ -15,15 +15,18 @@ both taken from the training rows, so that test values may lie outside [0, 1].
 from __future__ import annotations
 
 from nysplus_experiments.harness.datasets.formats import DatasetError
-from nysplus_experiments.harness.datasets.lookup import (
+from nysplus_experiments.harness.datasets.publishers import fetch, prepare
+from nysplus_experiments.harness.datasets.registry import (
+    DATASETS,
+    Dataset,
     DatasetNotFound,
     Presence,
+    RemoteFile,
+    Source,
     cache_folder,
     describe,
     find,
 )
-from nysplus_experiments.harness.datasets.publishers import fetch, prepare
-from nysplus_experiments.harness.datasets.registry import DATASETS, Dataset, RemoteFile, Source
 from nysplus_experiments.harness.datasets.splits import Split, load
 
 __all__ = [

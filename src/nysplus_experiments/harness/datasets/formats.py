@@ -30,9 +30,6 @@ class DatasetError(ValueError):
     """A dataset's file is there but is not what it should be."""
 
 
-# -- streams and archives ------------------------------------------------------------------------
-
-
 def open_binary(path: Path) -> IO[bytes]:
     """Open a file for reading, decompressing by its suffix (.bz2, .gz, .xz, .Z or none)."""
     if path.suffix == ".bz2":
@@ -121,9 +118,6 @@ def _collect(stream: IO[bytes], name: str, wanted: Sequence[str], found: dict[st
                     visit(info.name, handle.read)
 
 
-# -- one format each -----------------------------------------------------------------------------
-
-
 def read_table(stream: IO[bytes], dtype: type[np.generic], delimiter: str | None = None) -> Array:
     """Read a numeric text table without a header."""
     return np.loadtxt(stream, dtype=dtype, delimiter=delimiter, ndmin=2)
@@ -154,9 +148,6 @@ def read_idx(path: Path) -> Array:
 
 def _split(train: tuple[Array, Array], test: tuple[Array, Array]) -> Arrays:
     return {"X_train": train[0], "y_train": train[1], "X_test": test[0], "y_test": test[1]}
-
-
-# -- one publication each ------------------------------------------------------------------------
 
 
 def libsvm(n_features: int) -> Parser:

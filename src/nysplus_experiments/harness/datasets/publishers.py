@@ -9,15 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from nysplus_experiments.harness.datasets import registry
 from nysplus_experiments.harness.datasets.formats import Arrays, DatasetError
-from nysplus_experiments.harness.datasets.lookup import (
-    DatasetNotFound,
-    cache_folder,
-    find,
-    not_found,
-    row_of,
-)
-from nysplus_experiments.harness.datasets.registry import DATASETS, Dataset, RemoteFile, Source
+from nysplus_experiments.harness.datasets.registry import Dataset, RemoteFile, Source
 
 Progress = Callable[[int, int | None], None]
 _CHUNK_BYTES = 1 << 18
@@ -26,10 +20,10 @@ SPLIT_KEYS = ("X_train", "y_train", "X_test", "y_test")
 
 def fetch(name: str, progress: Progress | None = None) -> Path:
     """Return the ``.npz`` file of a dataset, downloaded and converted where it is absent."""
-    row, path = row_of(name), find(name)
+    row, path = registry.row_of(name), registry.find(name)
     if path is not None:
         return path
-    cache, source = cache_folder(), row.sources[0]
+    cache, source = registry.cache_folder(), row.sources[0]
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=cache) as folder:
         paths = [_download(row, file, Path(folder), progress) for file in source.files]
@@ -55,7 +49,7 @@ def _download(row: Dataset, file: RemoteFile, folder: Path, progress: Progress |
     try:
         path = pooch.retrieve(file.url, known_hash, file.name, folder, downloader=downloader)
     except OSError as error:
-        raise not_found(row, f"{file.url} could not be downloaded ({error})") from error
+        raise registry.not_found(row, f"{file.url} could not be downloaded ({error})") from error
     except ValueError as error:
         raise DatasetError(
             f"{file.url} does not have the checksum {file.sha256} ({error}): the download was "
@@ -92,10 +86,10 @@ def prepare(
     ``folder`` holds the files under their own names, compressed or not, directly or in a
     sub-folder named as the dataset; by default all that are there go to the user's cache.
     """
-    folder, out = Path(folder), cache_folder() if out is None else Path(out)
-    rows = [row for row in DATASETS.values() if row.sources[0].files]
+    folder, out = Path(folder), registry.cache_folder() if out is None else Path(out)
+    rows = [row for row in registry.DATASETS.values() if row.sources[0].files]
     if names is not None:
-        rows = [row_of(name) for name in ([names] if isinstance(names, str) else names)]
+        rows = [registry.row_of(name) for name in ([names] if isinstance(names, str) else names)]
     written = []
     for row in rows:
         located = _locate(row, folder)
@@ -103,10 +97,10 @@ def prepare(
             out.mkdir(parents=True, exist_ok=True)
             written.append(_convert(row, *located, out))
         elif names is not None:
-            raise not_found(row, f"its files are not in {folder}")
+            raise registry.not_found(row, f"its files are not in {folder}")
     if not written:
         known = ", ".join(file.name for row in rows for file in row.sources[0].files)
-        raise DatasetNotFound(f"No publisher's file is in {folder}. Known files: {known}.")
+        raise registry.DatasetNotFound(f"No publisher's file is in {folder}. Known files: {known}.")
     return written
 
 
@@ -118,8 +112,9 @@ def _locate(row: Dataset, folder: Path) -> tuple[Source, list[Path]] | None:
             if len(present) == len(paths):
                 return source, present
             if present:
-                missing = [f.name for f, p in zip(source.files, paths, strict=True) if p is None]
-                raise not_found(row, f"{place} holds {present[0].name} but no {missing[0]}")
+                lacking = next(f for f, p in zip(source.files, paths, strict=True) if p is None)
+                found = f"{place} holds {present[0].name} but no {lacking.name}"
+                raise registry.not_found(row, found)
     return None
 
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nysplus_experiments.harness.datasets.formats import Array, Arrays, DatasetError
-from nysplus_experiments.harness.datasets.lookup import find, not_found, row_of
 from nysplus_experiments.harness.datasets.publishers import SPLIT_KEYS, check, fetch
-from nysplus_experiments.harness.datasets.registry import DATASETS, Dataset
+from nysplus_experiments.harness.datasets.registry import DATASETS, Dataset, find, not_found, row_of
 
 
 @dataclass(frozen=True)
