@@ -51,7 +51,7 @@ lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-pages: $(READY)  ## run the Python blocks of all pages, and follow their links within the repository
+docs pages: $(READY)  ## run the Python blocks of all pages, and follow their links within the repository
 	$(BIN)/python -m pytest tests/test_readme.py
 
 architecture: $(READY)  ## draw the picture of docs/background/architecture.md from the imports
@@ -96,9 +96,6 @@ kilobytes: $(READY)  ## compact models against the peers: two hours; fills docs/
 formats: $(READY)  ## bytes and speed of exports, and compression: some minutes; fills docs/results/formats.md (needs NYSPLUS_DATA)
 	$(BIN)/nysplus bench formats
 	$(BIN)/nysplus bench pages formats
-
-docs: $(READY)  ## the web pages: not written yet
-	@echo "There are no web pages yet; read docs/*.md and the docstrings."
 
 clean:  ## remove everything that was made, the environment included
 	rm -rf $(VENV) .venv-oldest .venv-dist build dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache
