@@ -51,7 +51,9 @@ lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs pages: $(READY)  ## run the Python blocks of all pages, and follow their links within the repository
+docs: pages
+
+pages: $(READY)  ## run the Python blocks of all pages, and follow their links within the repository
 	$(BIN)/python -m pytest tests/test_readme.py
 
 architecture: $(READY)  ## draw the picture of docs/background/architecture.md from the imports
