@@ -12,6 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nysplus._fit.model import Columns, adopt
+from nysplus._fit.parameters import (
+    AlphaLike,
+    ApproximationLike,
+    GammaLike,
+    KernelLike,
+    RandomStateLike,
+    SelectionLike,
+)
 from nysplus._fit.pipeline import ModelSize, choose_landmarks, resolve_kernel
 from nysplus._fit.plan import make_plan
 from nysplus._ridge.feature_map import FeatureMap
@@ -89,17 +97,17 @@ class Nystroem(
 
     def __init__(
         self,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         *,
-        gamma: Any = None,
+        gamma: GammaLike = None,
         coef0: float | None = None,
         degree: float | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_components: int = 100,
-        selection: Any = "uniform",
-        approximation: Any = "standard",
-        alpha: Any = "auto",
-        random_state: Any = None,
+        selection: SelectionLike = "uniform",
+        approximation: ApproximationLike = "standard",
+        alpha: AlphaLike = "auto",
+        random_state: RandomStateLike = None,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel

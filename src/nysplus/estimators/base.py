@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from typing import Any, ClassVar
@@ -17,33 +17,27 @@ from nysplus._compression.compress import compress_model
 from nysplus._fit.cost import Cost, estimate, invented_rows
 from nysplus._fit.incremental import add_rows, merged, retuned
 from nysplus._fit.model import Columns, FittedModel, adopt
+from nysplus._fit.parameters import (
+    AlphaLike,
+    CheckpointLike,
+    GammaLike,
+    KernelLike,
+    RandomStateLike,
+)
 from nysplus._fit.pipeline import fit_model
 from nysplus._fit.plan import Plan, make_alphas, make_plan
 from nysplus._fit.score import evaluate
 from nysplus._learning.refine import Refinement
-from nysplus._ridge.feature_map import Approximation
 from nysplus._rows.applying import apply_to_rows
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
 from nysplus._rows.target_codes import TargetCode
-from nysplus._runtime.checkpoint import Checkpoint, FileJournal, Journal, fit_fingerprint
+from nysplus._runtime.checkpoint import FileJournal, Journal, fit_fingerprint
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of
-from nysplus._tuning.metric import LearnedMetric
 from nysplus._typing import Float, Kind
 from nysplus._validation import check_count
 from nysplus.expansion import KernelExpansion
-from nysplus.kernels import Kernel, make_kernel
-from nysplus.landmarks import LandmarkSelector
+from nysplus.kernels import make_kernel
 from nysplus.persistence import save
-
-# Types of the parameters.
-KernelLike = str | Kernel | Callable[..., float]
-GammaLike = float | str | None
-SelectionLike = str | LandmarkSelector | npt.ArrayLike
-ApproximationLike = str | Approximation
-AlphaLike = float | str | Sequence[float]
-MetricLike = str | int | LearnedMetric | None
-CheckpointLike = str | os.PathLike[str] | Checkpoint
-RandomStateLike = int | np.random.RandomState | None
 
 
 def sums_rows(estimator: KernelMachine) -> bool:

@@ -10,23 +10,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from nysplus._fit.model import FittedModel
-from nysplus._learning.refine import Refinement
-from nysplus._rows.opening import TargetSpec
-from nysplus._rows.target_codes import ClassCode, TargetCode
-from nysplus._runtime.progress import with_callbacks
-from nysplus._typing import Float
-from nysplus.estimators.base import (
+from nysplus._fit.parameters import (
     AlphaLike,
     ApproximationLike,
     CheckpointLike,
     GammaLike,
     KernelLike,
-    KernelMachine,
     MetricLike,
     RandomStateLike,
     SelectionLike,
-    sums_rows,
 )
+from nysplus._learning.refine import Refinement
+from nysplus._rows.opening import TargetSpec
+from nysplus._rows.target_codes import ClassCode, TargetCode
+from nysplus._runtime.progress import with_callbacks
+from nysplus._typing import Float
+from nysplus.estimators.base import KernelMachine, sums_rows
 from nysplus.persistence import loadable
 
 

@@ -8,21 +8,20 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from nysplus._fit.model import FittedModel
-from nysplus._learning.refine import Refinement
-from nysplus._runtime.progress import with_callbacks
-from nysplus._typing import Float
-from nysplus.estimators.base import (
+from nysplus._fit.parameters import (
     AlphaLike,
     ApproximationLike,
     CheckpointLike,
     GammaLike,
     KernelLike,
-    KernelMachine,
     MetricLike,
     RandomStateLike,
     SelectionLike,
-    sums_rows,
 )
+from nysplus._learning.refine import Refinement
+from nysplus._runtime.progress import with_callbacks
+from nysplus._typing import Float
+from nysplus.estimators.base import KernelMachine, sums_rows
 from nysplus.persistence import loadable
 
 

@@ -25,12 +25,13 @@ def test_peak_memory_is_that_of_the_call() -> None:
     assert hungry.peak_mb > before.peak_mb + 140  # 160 MB are 153 MiB
     assert hungry.added_mb > 140
     assert after.peak_mb < hungry.peak_mb - 140
-    assert hungry.seconds > after.seconds > 0
+    assert hungry.seconds > 0
 
 
 def test_waiting_takes_time_but_no_processor() -> None:
     waited = measure(time.sleep, 0.05)
-    assert waited.seconds >= 0.05 > waited.cpu_seconds
+    assert waited.seconds >= 0.05
+    assert waited.cpu_seconds < waited.seconds
 
 
 def test_a_system_that_does_not_tell_memory(monkeypatch, tmp_path) -> None:
