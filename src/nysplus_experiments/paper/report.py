@@ -101,8 +101,14 @@ def _content(
         "tables": [(dataset_title(name), _dataset_rows(runs, name)) for name in runs.datasets],
         "deviations": _deviations(runs, notes),
         "extents": [_extent(runs, name) for name in runs.datasets],
-        "failures": [_failure(result) for result in results if not result.ok],
-        "machines": _machines(results),
+        "failures": [_failure(row) for row in results if not row.ok],
+        "machines": list(
+            dict.fromkeys(
+                (r.machine, r.python, r.nysplus, r.numpy, r.scipy, r.sklearn)
+                for r in results
+                if r.python
+            )
+        ),
     }
 
 
@@ -176,13 +182,6 @@ def _extent(runs: Runs, name: str) -> tuple[str, ...]:
     )
 
 
-def _failure(r: Result) -> tuple[object, ...]:
-    n_0 = "" if r.n_initial is None else r.n_initial
-    return dataset_title(r.dataset), method_label(r.method), r.n, n_0, r.trial, r.error
-
-
-def _machines(results: Iterable[Result]) -> list[tuple[str, ...]]:
-    found = (
-        (r.machine, r.python, r.nysplus, r.numpy, r.scipy, r.sklearn) for r in results if r.python
-    )
-    return list(dict.fromkeys(found))
+def _failure(row: Result) -> tuple[object, ...]:
+    names = (dataset_title(row.dataset), method_label(row.method))
+    return *names, row.n, row.n_initial or "", row.trial, row.error

@@ -20,7 +20,6 @@ from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import DatasetNotFound, load
 from nysplus_experiments.harness.measurement import (
     ChildError,
-    Measure,
     TimeLimit,
     measure,
     n_threads,
@@ -112,7 +111,7 @@ def measure_system(
         "accuracy": 100 * float(np.mean(predicted.result == problem.test_codes)),
         "model_bytes": system.stored_bytes(model),
         "peak_mb": fitted.added_mb,
-        "predict_peak_mb": _above(predicted, fitted.before_mb),
+        "predict_peak_mb": replace(predicted, before_mb=fitted.before_mb).added_mb,
         "solver": getattr(model, "solver_", ""),
     }
     if objective and system.expansion is not None:
@@ -134,10 +133,6 @@ def _warm_up(problem: Problem, system: System, n: int | None) -> None:
     codes = np.unique(problem.codes[rows], return_inverse=True)[1]
     size = None if n is None else min(n, WARM_UP_SIZE)
     system.make(size, problem.gamma).fit(X[rows], codes).predict(X_test[:WARM_UP_ROWS])
-
-
-def _above(measured: Measure[Any], before: float) -> float | None:
-    return None if measured.peak_mb is None else max(measured.peak_mb - before, 0.0)
 
 
 def measure_products(problem: Problem, dtype: str, n: int) -> dict[str, Any]:
