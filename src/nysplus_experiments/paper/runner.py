@@ -28,13 +28,11 @@ from nysplus_experiments.paper.methods import (
     FULL_ROWS,
     METHODS,
     VARIANTS,
-    Trial,
     clustered_rows,
     fit_method,
-    seed_of,
 )
 from nysplus_experiments.paper.results import Key, Result, read_results
-from nysplus_experiments.paper.trial import largest
+from nysplus_experiments.paper.trial import Trial, largest, seed_of
 
 RESULTS_FILE = "results.csv"
 NOTES_FILE = "notes.json"
