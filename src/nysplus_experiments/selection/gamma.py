@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -47,11 +48,8 @@ class WidthFit(Row, key="dataset n trial way"):
 
 def plan(datasets: Sequence[str], sizes: Sequence[int], trials: int) -> Iterator[tuple[Any, ...]]:
     """Yield dataset, n, trial and way; the order of the ways alternates."""
-    for trial in range(trials):
-        for dataset in datasets:
-            for n in sizes:
-                for way in WAYS[:: -1 if trial % 2 else 1]:
-                    yield dataset, n, trial, way
+    for trial, dataset, n in product(range(trials), datasets, sizes):
+        yield from ((dataset, n, trial, way) for way in WAYS[:: -1 if trial % 2 else 1])
 
 
 def run_fit(dataset: str, n: int, trial: int, way: str) -> WidthFit:
@@ -89,29 +87,16 @@ def width_table(fits: pd.DataFrame) -> str:
     if compared is None:
         return ""
     times = search_times(fits)
+    parts = [
+        ((SOURCES[cell.dataset].title, str(cell.n)), compared.part(**cell._asdict()))
+        for cell in compared.cells
+    ]
     lines = []
-    for cell in compared.cells:
-        part = compared.part(**cell._asdict())
-        lines.append(
-            [
-                *(SOURCES[cell.dataset].title, str(cell.n)),
-                *(f"{part.mean(way).mean:.2f}" for way in ("scale", "auto", "grid")),
-                f"{part.gain('auto', 'scale').mean:+.2f}",
-                f"{part.gain('auto', 'grid').mean:+.2f}",
-                spread(times.loc[cell.dataset, cell.n]),
-            ]
-        )
-    lines.append(
-        [
-            *("**all**", ""),
-            *(f"{compared.mean(way).mean:.2f}" for way in ("scale", "auto", "grid")),
-            *(
-                points(compared.gain_over_datasets("auto", over), sign=True)
-                for over in WAYS[2:0:-1]
-            ),
-            spread(times),
-        ]
-    )
+    for title, part in [*parts, (("**all**", ""), compared)]:
+        accuracies = (f"{part.mean(way).mean:.2f}" for way in ("scale", "auto", "grid"))
+        gains = (part.gain_over_datasets("auto", over) for over in ("scale", "grid"))
+        own = times if part is compared else times.loc[part.cells[0].dataset, part.cells[0].n]
+        lines.append([*title, *accuracies, *(points(x, sign=True) for x in gains), spread(own)])
     header = ("data", "n", '`"scale"`, %', '`"auto"`, %', "grid search, %")
     differences = ('`auto` − `"scale"`, points', "`auto` − grid, points")
     return markdown((*header, *differences, "time: grid / `auto`"), lines)

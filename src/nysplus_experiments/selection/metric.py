@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,8 @@ class MetricFit(Row, key="dataset system trial"):
 def plan(datasets: Sequence[str], trials: int) -> Iterator[tuple[Any, ...]]:
     """Yield dataset, system and trial; the order of the systems alternates."""
     names = [*METRICS, *(name for name, system in TREES.items() if system.installed)]
-    for trial in range(trials):
-        for dataset in datasets:
-            for name in names[:: -1 if trial % 2 else 1]:
-                yield dataset, name, trial
+    for trial, dataset in product(range(trials), datasets):
+        yield from ((dataset, name, trial) for name in names[:: -1 if trial % 2 else 1])
 
 
 def sparse_problem(trial: int, rows: tuple[int, int] = SPARSE_ROWS) -> Problem:
@@ -115,22 +113,17 @@ def metric_table(fits: pd.DataFrame) -> str:
     """Return accuracy, time and bytes, one line a dataset and system."""
     plain = fits[fits["system"] == PLAIN].set_index(["dataset", "trial"])["accuracy"]
     fits = fits.join(plain.rename("plain"), on=["dataset", "trial"])
+    groups = dict(list(fits.groupby(["dataset", "system"])))
     lines = []
-    for dataset in fits["dataset"].unique():
-        for name, title in TITLES.items():
-            own = fits[(fits["dataset"] == dataset) & (fits["system"] == name)]
-            if own.empty:
-                continue
+    for dataset, name in product(fits["dataset"].unique(), TITLES):
+        if (dataset, name) in groups:
+            own = groups[dataset, name]
             gains = (own["accuracy"] - own["plain"]).dropna()
             compared = len(gains) and name != PLAIN
-            lines.append(
-                [
-                    *(SOURCES[dataset].title if dataset in SOURCES else dataset, title),
-                    points(estimate(own["accuracy"])),
-                    points(estimate(gains), sign=True) if compared else MISSING,
-                    spread(own["seconds"]),
-                    size(median(own["model_bytes"])),
-                ]
-            )
+            title = SOURCES[dataset].title if dataset in SOURCES else dataset
+            accuracy = points(estimate(own["accuracy"]))
+            gain = points(estimate(gains), sign=True) if compared else MISSING
+            costs = (spread(own["seconds"]), size(own["model_bytes"].median()))
+            lines.append([title, TITLES[name], accuracy, gain, *costs])
     header = ("data", "system", "accuracy, %", "against no metric, points", "fit, s", "model")
     return markdown(header, lines)

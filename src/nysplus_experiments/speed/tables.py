@@ -232,11 +232,7 @@ def everything(runs: Runs) -> str:
 
 def losses_same_size(runs: Runs) -> str:
     """List the sizes at which scikit-learn's approximations are ahead of nysplus."""
-    header = ("data", "n", "system", "accuracy", "fit", "predict", "model size")
-    return _table_or_none(header, _same_size(runs))
-
-
-def _same_size(runs: Runs) -> Iterator[list[str]]:
+    rows = []
     for dataset in runs.datasets:
         for peer in runs.cells(dataset):
             _, name, dtype, n = peer
@@ -247,18 +243,14 @@ def _same_size(runs: Runs) -> Iterator[list[str]]:
             lost = [f"{points:.2f} points" if points > _SAME else ""]
             lost += [_times(runs.median(ours, c) / runs.median(peer, c)) for c in _COSTS]
             if any(lost):
-                yield [dataset_title(dataset), str(n), system_title(name, dtype), *lost]
+                rows.append([dataset_title(dataset), str(n), system_title(name, dtype), *lost])
+    header = ("data", "n", "system", "accuracy", "fit", "predict", "model size")
+    return markdown(header, rows) if rows else "None."
 
 
 def losses_same_accuracy(runs: Runs) -> str:
     """List the systems without a size that are ahead of every nysplus model of their accuracy."""
-    header = (
-        "data", "system", "accuracy, %", "best of nysplus, %", "fit", "predict", "model size",
-    )  # fmt: skip
-    return _table_or_none(header, _same_accuracy(runs))
-
-
-def _same_accuracy(runs: Runs) -> Iterator[list[str]]:
+    rows = []
     for dataset in runs.datasets:
         ours = [cell for cell in runs.cells(dataset) if cell[1] in _OURS]
         if not ours:
@@ -273,7 +265,10 @@ def _same_accuracy(runs: Runs) -> Iterator[list[str]]:
             if not equal or any(lost):
                 shown = percent(accuracy) if equal else f"**{percent(accuracy)}**"
                 highest = percent(runs.median(best, "accuracy"))
-                yield [dataset_title(dataset), system_title(*peer[1:3]), shown, highest, *lost]
+                names = (dataset_title(dataset), system_title(*peer[1:3]))
+                rows.append([*names, shown, highest, *lost])
+    header = ("data", "system", "accuracy, %", "best of nysplus, %", "fit", "predict", "model size")
+    return markdown(header, rows) if rows else "None."
 
 
 def _cheapest(runs: Runs, ours: list[Cell], peer: Cell, column: str) -> str:
@@ -288,8 +283,3 @@ def _cheapest(runs: Runs, ours: list[Cell], peer: Cell, column: str) -> str:
 def _times(ratio: float) -> str:
     """Write a ratio that is above one as printed, otherwise nothing."""
     return f"{ratio:.2f}×" if ratio >= 1.005 else ""
-
-
-def _table_or_none(header: tuple[str, ...], rows: Iterator[list[str]]) -> str:
-    found = list(rows)
-    return markdown(header, found) if found else "None."
