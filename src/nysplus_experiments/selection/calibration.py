@@ -19,14 +19,8 @@ from sklearn.metrics import log_loss
 from sklearn.svm import SVC
 
 from nysplus import NystroemClassifier
-from nysplus_experiments.harness import measurement
+from nysplus_experiments.harness import measurement, problems
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.problems import (
-    SMOKE,
-    SOURCES,
-    chosen_datasets,
-    load_problem,
-)
 from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.tables import markdown
 
@@ -86,7 +80,7 @@ def run_fit(
     dataset: str, system: str, trial: int, rows: tuple[int, int] = (MAX_TRAIN_ROWS, MAX_TEST_ROWS)
 ) -> Calibration:
     """Fit one system and measure the probabilities of the test rows."""
-    problem = load_problem(dataset, trial, *rows)
+    problem = problems.load_problem(dataset, trial, *rows)
     fitted = measurement.measure(SYSTEMS[system](trial).fit, problem.X, problem.y)
     P, classes = fitted.result.predict_proba(problem.X_test), fitted.result.classes_
     codes = np.searchsorted(classes, problem.y_test)
@@ -110,14 +104,14 @@ def run_fit(
 def _warm_up() -> None:
     """Import libraries and start their threads."""
     for system in SYSTEMS:
-        run_fit(SMOKE, system, 0, (500, 100))
+        run_fit(problems.SMOKE, system, 0, (500, 100))
 
 
 def run(options: BenchOptions) -> None:
     """Measure probabilities. Option of this step: trials."""
     options.expect("trials")
     trials = range(options.integer("trials", 1 if options.smoke else TRIALS))
-    names = chosen_datasets(options, DATASETS)
+    names = problems.chosen_datasets(options, DATASETS)
     tasks = [(name, system, trial) for trial, name, system in product(trials, names, SYSTEMS)]
     options.measure(FILE, Calibration, tasks, run_fit, prepare=_warm_up)
 
@@ -134,6 +128,6 @@ def calibration_table(rows: pd.DataFrame) -> str:
                 f"{mean.at[key, name]:.{d}f} ± {error.at[key, name]:.{d}f}".replace(" ± nan", "")
                 for name, d in digits.items()
             ]
-            lines.append([SOURCES[key[0]].title, TITLES[key[1]], *texts])
+            lines.append([problems.SOURCES[key[0]].title, TITLES[key[1]], *texts])
     header = ("data", "probabilities of", "accuracy, %", "log-loss", "Brier score")
     return markdown((*header, "calibration error", "fit, s"), lines)

@@ -14,13 +14,8 @@ import pandas as pd
 from sklearn.model_selection import GridSearchCV
 
 from nysplus import NystroemClassifier
+from nysplus_experiments.harness import problems
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.problems import (
-    SOURCES,
-    chosen_datasets,
-    fit_and_score,
-    load_problem,
-)
 from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.tables import markdown, spread
 from nysplus_experiments.selection.comparison import compare
@@ -54,14 +49,14 @@ def plan(datasets: Sequence[str], sizes: Sequence[int], trials: int) -> Iterator
 
 def run_fit(dataset: str, n: int, trial: int, way: str) -> WidthFit:
     """Fit with a width that is found in one of the ways."""
-    problem = load_problem(dataset, trial, TRAIN_ROWS)
+    problem = problems.load_problem(dataset, trial, TRAIN_ROWS)
     model: Any
     if way == "grid":
         grid = {"gamma": [problem.scale * 2.0**power for power in GRID_POWERS]}
         model = GridSearchCV(NystroemClassifier(n, random_state=trial), grid, cv=GRID_FOLDS)
     else:
         model = NystroemClassifier(n, gamma=problem.width(way), random_state=trial)
-    scores = fit_and_score(model, problem)
+    scores = problems.fit_and_score(model, problem)
     gamma = float(getattr(model, "best_estimator_", model).gamma_)
     return WidthFit(dataset, n, trial, way, *scores, gamma)
 
@@ -71,7 +66,7 @@ def run(options: BenchOptions) -> None:
     options.expect("sizes", "trials")
     sizes = options.integers("sizes", (20,) if options.smoke else SIZES)
     trials = options.integer("trials", 1 if options.smoke else TRIALS)
-    tasks = plan(chosen_datasets(options, DATASETS), sizes, trials)
+    tasks = plan(problems.chosen_datasets(options, DATASETS), sizes, trials)
     options.measure(FILE, WidthFit, tasks, run_fit)
 
 
@@ -88,7 +83,7 @@ def width_table(fits: pd.DataFrame) -> str:
         return ""
     times = search_times(fits)
     parts = [
-        ((SOURCES[cell.dataset].title, str(cell.n)), compared.part(**cell._asdict()))
+        ((problems.SOURCES[cell.dataset].title, str(cell.n)), compared.part(**cell._asdict()))
         for cell in compared.cells
     ]
     lines = []

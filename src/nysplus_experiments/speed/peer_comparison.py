@@ -15,16 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from nysplus_experiments.harness import records
+from nysplus_experiments.harness import measurement, records
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import DatasetNotFound, load
-from nysplus_experiments.harness.measurement import (
-    ChildError,
-    TimeLimit,
-    measure,
-    n_threads,
-    run_in_child,
-)
 from nysplus_experiments.speed.blas_floor import measure_floor
 from nysplus_experiments.speed.peers import FLOOR, SYSTEMS, System
 from nysplus_experiments.speed.schedule import (
@@ -95,11 +88,11 @@ def measure_system(
         _warm_up(problem, system, n)
         caught.clear()
         model = system.make(n, problem.gamma)
-        fitted = measure(model.fit, X, problem.codes)
+        fitted = measurement.measure(model.fit, X, problem.codes)
         # A short call is timed three times: the median is what a server would see.
-        calls = [measure(model.predict, X_test)]
+        calls = [measurement.measure(model.predict, X_test)]
         if calls[0].seconds < SHORT_PREDICT:
-            calls += [measure(model.predict, X_test) for _ in range(2)]
+            calls += [measurement.measure(model.predict, X_test) for _ in range(2)]
         predicted = sorted(calls, key=lambda call: call.seconds)[len(calls) // 2]
     columns = {
         "status": "ok",
@@ -161,12 +154,12 @@ def measure_cell(
             library_waiting = True
             call = (load_and_measure_system, dataset, len(X), system)
     try:
-        columns = run_in_child(*call, time_limit=limit, library_waiting=library_waiting)
-    except TimeLimit as error:
+        columns = measurement.run_in_child(*call, time_limit=limit, library_waiting=library_waiting)
+    except measurement.TimeLimit as error:
         columns = {"status": "time limit", "note": str(error)}
-    except ChildError as error:
+    except measurement.ChildError as error:
         columns = {"note": " ".join(str(error).split())[:200]}
-    return replace(row, threads=n_threads(), **columns)
+    return replace(row, threads=measurement.n_threads(), **columns)
 
 
 def run(options: BenchOptions) -> None:
