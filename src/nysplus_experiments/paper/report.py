@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from nysplus._runtime.atomic_file import write_whole
 from nysplus_experiments.harness.datasets import DATASETS
@@ -150,20 +149,12 @@ def _deviations(runs: Runs, notes: Sequence[str]) -> list[str]:
     missing = [r.title for r in DATASETS.values() if r.paper and r.name not in runs.datasets]
     sentences = [f"There are no results on {', '.join(missing)}."] if missing else []
     for name in runs.datasets:
-        sentences += _counts_note(name, runs.rows(name, runs.methods(name)[0]).iloc[0])
-        sentences += DATASETS[name].notes if name in DATASETS else ()
+        if name in DATASETS:
+            counts = runs.rows(name, runs.methods(name)[0])[["n_train", "n_test"]].iloc[0]
+            known = counts.notna().all()
+            sentences += DATASETS[name].count_notes(*counts.astype(int)) if known else []
+            sentences += DATASETS[name].notes
     return list(dict.fromkeys([*sentences, *notes]))
-
-
-def _counts_note(name: str, fit: pd.Series) -> list[str]:
-    """Return the sentence that `datasets.load` would add on the number of rows."""
-    row, got = DATASETS.get(name), (fit["n_train"], fit["n_test"])
-    if row is None or row.paper is None or pd.isna(got[0]) or got == row.paper:
-        return []
-    return [
-        f"{row.title} has {got[0]:.0f} training and {got[1]:.0f} test rows here, "
-        f"{row.paper[0]} and {row.paper[1]} in the paper."
-    ]
 
 
 def _extent(runs: Runs, name: str) -> tuple[str, ...]:
