@@ -256,14 +256,13 @@ def _plain(
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the table: ``fit(trial, n, n_initial)`` and the name that figures print.
+    """One row of the table; the call is ``fit(trial, n, n_initial)``.
 
     ``first`` is the method whose fit with n_0 landmarks is the first stage. Full methods use all
     rows, so that there is no size to choose.
     """
 
     name: str
-    title: str
     fit: Callable[[Trial, int, int], Fitted]
     first: str
     two_stage: bool = False
@@ -279,12 +278,12 @@ def _supervised_kmeans(dataset: str, n_initial: int) -> SupervisedKMeans:
 
 
 def _one(name: str) -> Method:
-    return Method(name, name, partial(_fit_one_stage, name), name)
+    return Method(name, partial(_fit_one_stage, name), name)
 
 
 def _plus(first: str, rule: Callable[[str, int], NegativeMargin | SupervisedKMeans]) -> Method:
     name = first + "+"
-    return Method(name, name, partial(_fit_two_stage, first, rule), first, two_stage=True)
+    return Method(name, partial(_fit_two_stage, first, rule), first, two_stage=True)
 
 
 METHODS: dict[str, Method] = {
@@ -298,10 +297,10 @@ METHODS: dict[str, Method] = {
         _plus("RNys", _negative_margin),
         _one("KNys"),
         _plus("KNys", _supervised_kmeans),
-        Method("SC", "KNys+ (support centroids)", _fit_support_centroids, "SC", two_stage=True),
-        Method("Fourier", "Fourier", fit_fourier, "Fourier"),
-        Method("KRR", "KRR", fit_kernel_ridge, "KRR", full=True),
-        Method("KSVM", "KSVM", fit_kernel_svm, "KSVM", full=True),
+        Method("SC", _fit_support_centroids, "SC", two_stage=True),
+        Method("Fourier", fit_fourier, "Fourier"),
+        Method("KRR", fit_kernel_ridge, "KRR", full=True),
+        Method("KSVM", fit_kernel_svm, "KSVM", full=True),
     )
 }
 

@@ -96,7 +96,7 @@ def _too_large(name: str, method: str, n: int) -> str:
     row, kind = datasets.DATASETS[name], METHODS[method]
     if kind.full and n > FULL_ROWS:
         return (
-            f"{kind.title} is left out on {row.title}: its {n} training rows exceed the "
+            f"{kind.name} is left out on {row.title}: its {n} training rows exceed the "
             f"limit of {FULL_ROWS} for a full kernel matrix."
         )
     if n > row.counts[0]:

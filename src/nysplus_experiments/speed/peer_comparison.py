@@ -173,7 +173,7 @@ def run(options: BenchOptions) -> None:
     repeats = options.integer("repeats", 1 if options.smoke else REPEATS_BY_SECONDS[0][1])
     settings = {
         "time_limit": options.number("time-limit", TIME_LIMIT),
-        "tree_waiting": options.text("tree-waiting", "library", ("passive", "library")),
+        "tree_waiting": options.texts("tree-waiting", ["library"], ("passive", "library"))[0],
     }
     wanted: dict[Cell, int] = {}
     for repeat in range(repeats):
