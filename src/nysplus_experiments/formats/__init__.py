@@ -1,7 +1,5 @@
 """Measure exported models: bytes, speed and agreement; and models made smaller by compression."""
 
-from __future__ import annotations
-
 from nysplus_experiments.harness.bench import steps
 
 STEPS = steps(__name__, {"exports": "exports", "compress": "compress"})

@@ -11,7 +11,6 @@ Rows are those that the larger model was fitted to. ``repeats`` can be set.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +24,7 @@ from nysplus._compression.misfit import ROW_SMOOTHNESS, Misfit
 from nysplus._compression.pruning import eliminated
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import Split, load
+from nysplus_experiments.harness.measurement import Measure, measure
 from nysplus_experiments.harness.records import Row
 
 NAMES = ("letter", "usps", "cod_rna", "letter svc", "letter merging", "usps merging")
@@ -74,8 +74,9 @@ class Trial:
         model = NystroemClassifier(n, gamma="auto", random_state=self.repeat)
         return model.fit(self.X, self.y)
 
-    def row(self, way: str, model: Any, seconds: float) -> Compression:
+    def row(self, way: str, measured: Measure[Any]) -> Compression:
         """Return the row of a model."""
+        model, seconds = measured.result, measured.cpu_seconds
         accuracy = 100.0 * model.score(self.split.X_test, self.split.y_test)
         numbers = (model.n_components, model.model_bytes_, accuracy, np.nan, seconds)
         return Compression(self.dataset, self.repeat, way, *numbers)
@@ -86,37 +87,33 @@ class Trial:
         return {"": {}, " with rows": rows, " with rows and classes": rows | {"y": self.y}}
 
 
-def _timed(make: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, float]:
-    start = time.process_time()
-    return make(*args, **options), time.process_time() - start
-
-
 def measure_sizes(trial: Trial) -> Iterator[Compression]:
     """Yield a row per way to a model with few landmarks."""
-    large, seconds = _timed(trial.fit, LARGE)
-    yield trial.row("large", large, seconds)
-    yield trial.row("fitted", *_timed(trial.fit, SMALL))
+    large = measure(trial.fit, LARGE)
+    yield trial.row("large", large)
+    yield trial.row("fitted", measure(trial.fit, SMALL))
     sizes: dict[str, dict[str, Any]] = {
         "compressed": {"n_components": SMALL},
         BUDGET: {"budget": BUDGET},
     }
     for suffix, given in trial.given().items():
         for way, size in sizes.items():
-            yield trial.row(way + suffix, *_timed(large.compress, **size, **given))
+            yield trial.row(way + suffix, measure(large.result.compress, **size, **given))
 
 
 def measure_svc(trial: Trial) -> Iterator[Compression]:
     """Yield a row each for the support vector machine, as imported, and compressed."""
-    svc, seconds = _timed(SVC(**SVC_PARAMS).fit, trial.X, trial.y)
+    fitted = measure(SVC(**SVC_PARAMS).fit, trial.X, trial.y)
+    svc = fitted.result
     n = len(svc.support_)
     n_bytes = svc.support_vectors_.nbytes + svc.dual_coef_.nbytes + svc.intercept_.nbytes
     accuracy = 100.0 * svc.score(trial.split.X_test, trial.split.y_test)
-    numbers = (n, n_bytes, accuracy, np.nan, seconds)
+    numbers = (n, n_bytes, accuracy, np.nan, fitted.cpu_seconds)
     yield Compression(trial.dataset, trial.repeat, "SVC", *numbers)
-    yield trial.row("imported", *_timed(from_svc, svc))
+    yield trial.row("imported", measure(from_svc, svc))
     for suffix, given in trial.given().items():
-        small = _timed(from_svc, svc, n_components=n // SVC_RATIO, **given)
-        yield trial.row(f"compressed{suffix}", *small)
+        small = measure(from_svc, svc, n_components=n // SVC_RATIO, **given)
+        yield trial.row(f"compressed{suffix}", small)
 
 
 def measure_merging(trial: Trial) -> Iterator[Compression]:
@@ -133,9 +130,13 @@ def measure_merging(trial: Trial) -> Iterator[Compression]:
         "merged": lambda: merged(f.kernel, Z, f.dual_coef, SMALL),
     }
     for way, make in ways.items():
-        in_place, seconds = _timed(make)
-        moved, more = _timed(misfit.moved, in_place)
-        found = {way: (in_place, seconds), f"{way} and moved": (moved, seconds + more)}
+        kept = measure(make)
+        moved = measure(misfit.moved, kept.result)
+        both = kept.cpu_seconds + moved.cpu_seconds
+        found = {
+            way: (kept.result, kept.cpu_seconds),
+            f"{way} and moved": (moved.result, both),
+        }
         for title, (points, spent) in found.items():
             small = replace(f, landmarks=points, dual_coef=misfit.solve(points))
             scores = small(X_test)
@@ -155,8 +156,8 @@ def run(options: BenchOptions) -> None:
     names = options.choose_datasets(NAMES, ("letter merging",) if options.smoke else NAMES)
     max_rows = 1500 if options.smoke else MAX_ROWS
 
-    def measure(name: str, repeat: int) -> list[Compression]:
+    def fits(name: str, repeat: int) -> list[Compression]:
         return list(PARTS[name.partition(" ")[2]](Trial.load(name, repeat, max_rows)))
 
     tasks = [(name, repeat) for repeat in range(repeats) for name in names]
-    options.measure("compress.csv", Compression, tasks, measure)
+    options.measure("compress.csv", Compression, tasks, fits)

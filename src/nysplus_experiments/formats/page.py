@@ -12,7 +12,7 @@ from nysplus_experiments.harness import records
 from nysplus_experiments.harness.datasets import DATASETS
 from nysplus_experiments.harness.pages import Page
 from nysplus_experiments.harness.problems import SOURCES
-from nysplus_experiments.harness.tables import MISSING, machine, markdown, percent, short
+from nysplus_experiments.harness.tables import MISSING, machine, markdown, percent, short, spread
 
 
 def parts(results: Path) -> dict[str, str]:
@@ -69,9 +69,7 @@ def compress_table(rows: pd.DataFrame) -> str:
         name, _, part = str(dataset).partition(" ")
         low = own[["n", "n_bytes"]].quantile(interpolation="lower").astype(int)
         middle = own[["accuracy", "error", "seconds"]].median()
-        accuracy = percent(middle["accuracy"])
-        if len(own) > 1:
-            accuracy += f" [{percent(own['accuracy'].min())}, {percent(own['accuracy'].max())}]"
+        accuracy = spread(own["accuracy"], percent)
         error = MISSING if pd.isna(middle["error"]) else f"{middle['error']:.3f}"
         title = f"{DATASETS[name].title} SVC" if part == "svc" else DATASETS[name].title
         sizes = (str(low["n"]), f"{low['n_bytes']:,}")

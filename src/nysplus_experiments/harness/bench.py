@@ -51,10 +51,6 @@ class BenchOptions:
         """Return the datasets asked for, ``default`` (or all known ones) without any."""
         return _checked("--datasets", self.datasets or default or known, known)
 
-    def text(self, name: str, default: str, choices: Sequence[str] = ()) -> str:
-        """Return an option that is a word."""
-        return _checked(f"--set {name}", [self.extra.get(name, default)], choices)[0]
-
     def texts(self, name: str, default: Sequence[str], choices: Sequence[str] = ()) -> list[str]:
         """Return an option that is a list of words, separated by commas."""
         given = self.extra.get(name)

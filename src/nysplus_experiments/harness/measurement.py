@@ -26,7 +26,7 @@ _STATUS = Path("/proc/self/status")
 
 _WAITING = "OMP_WAIT_POLICY"
 # Every library that the benchmarks call takes its number of threads from one of these.
-THREADS = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIBRARIES = (
     *("nysplus", "numpy", "scipy", "scikit-learn"),
     *("scikit-learn-intelex", "lightgbm", "xgboost-cpu"),
@@ -55,17 +55,17 @@ class Measure(Generic[Result]):
 
 def measure(function: Callable[..., Result], *args: Any, **options: Any) -> Measure[Result]:
     """Measure a call. Do not nest calls: the inner one resets the memory mark."""
-    before, resettable = resident_mb(), _reset_peak()
+    before = _status_mb("VmRSS") or 0.0
+    try:
+        _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak resident set size
+        resettable = True
+    except OSError:
+        resettable = False
     cpu, start = time.process_time(), time.perf_counter()
     result = function(*args, **options)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     peak = _status_mb("VmHWM") if resettable else None
     return Measure(result, seconds, cpu, peak, before)
-
-
-def resident_mb() -> float:
-    """Return the resident memory of this process in MiB, 0 where the system does not tell."""
-    return _status_mb("VmRSS") or 0.0
 
 
 def _status_mb(name: str) -> float | None:
@@ -74,14 +74,6 @@ def _status_mb(name: str) -> float | None:
     except OSError:
         return None
     return int(status.split(f"{name}:")[1].split()[0]) / 1024
-
-
-def _reset_peak() -> bool:
-    try:
-        _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak resident set size
-    except OSError:
-        return False
-    return True
 
 
 class TimeLimit(Exception):
@@ -95,7 +87,7 @@ class ChildError(Exception):
 def n_threads() -> int:
     """Return the number of threads that every measured system may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return int(os.environ.get("OMP_NUMTHREADS") or cores or 1)
+    return int(os.environ.get("OMP_NUM_THREADS") or cores or 1)
 
 
 def restart_with_fixed_threads() -> None:

@@ -9,20 +9,10 @@ import csv
 import io
 import json
 import os
-import types
 from collections.abc import Hashable, Iterable
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from nysplus._runtime.atomic_file import write_whole
 
@@ -164,7 +154,7 @@ def _check_header(path: Path, row_class: type[Any], header: str) -> None:
 
 def _parse(hint: Any, text: str) -> Any:
     """Return the value of a cell; an empty cell of an optional column is None."""
-    kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    kinds = get_args(hint) or (hint,)
     if not text and type(None) in kinds:
         return None
     if bool in kinds:

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -43,17 +42,7 @@ def estimate(values: Iterable[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half, len(x))
 
 
-class MedianRange(NamedTuple):
-    """A median with the smallest and the largest value."""
-
-    median: float
-    low: float
-    high: float
-
-
-def median_range(values: Iterable[float]) -> MedianRange:
+def median_range(values: Iterable[float]) -> tuple[float, float, float]:
     """Return the median, the smallest and the largest value; NaN where there is none."""
-    x = list(values)
-    if not x:
-        return MedianRange(math.nan, math.nan, math.nan)
-    return MedianRange(statistics.median(x), min(x), max(x))
+    x = list(values) or [math.nan]
+    return statistics.median(x), min(x), max(x)

@@ -1,7 +1,5 @@
 """Accuracy of models of a few kilobytes, against a full SVM, gradient boosting and Nystroem."""
 
-from __future__ import annotations
-
 from nysplus_experiments.harness.bench import steps
 
 STEPS = steps(__name__, {"fits": "fits"})

@@ -49,7 +49,8 @@ def size_figure(fits: pd.DataFrame) -> Figure:
     """Draw accuracy against bytes, one panel a dataset."""
     names = compact.FIGURE_DATASETS
     shown = fits[fits["part"].isin(FIGURE_PARTS) & fits["dataset"].isin(names)]
-    shown = shown.assign(sizes=shown["setting"].map(_kind_of_size), error=100 - shown["accuracy"])
+    sized = shown["setting"].map(lambda s: s and (BYTES if compact.in_bytes(s) else LANDMARKS))
+    shown = shown.assign(sizes=sized, error=100 - shown["accuracy"])
     datasets = [name for name in names if (shown["dataset"] == name).any()]
     figure, axes = figures.new(len(datasets), height=3.9)
     handles: dict[str, Any] = {}
@@ -70,10 +71,6 @@ def size_figure(fits: pd.DataFrame) -> Figure:
     order = [label for label in (*(look.label for look in LOOKS), ELSEWHERE) if label in handles]
     figures.legend(figure, {label: handles[label] for label in order}, 14, "upper")
     return figure
-
-
-def _kind_of_size(setting: str) -> str:
-    return "" if not setting else BYTES if compact.in_bytes(setting) else LANDMARKS
 
 
 def _curve(ax: Any, fits: pd.DataFrame, look: Look) -> Any:

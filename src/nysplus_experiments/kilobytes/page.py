@@ -11,6 +11,12 @@ from nysplus_experiments.kilobytes import tables
 from nysplus_experiments.kilobytes.figure import size_figure
 from nysplus_experiments.kilobytes.fits import FILE, PEERS, TREES
 
+#: Parts of the page, each a function of `tables`.
+TABLES = (
+    *("data", "accuracy", "svc", "any-size", "published", "tabular", "wrong-labels", "draws"),
+    *("regression", "refinement-time"),
+)
+
 
 def parts(results: Path) -> dict[str, str]:
     """Return the text of each marked part."""
@@ -21,19 +27,8 @@ def parts(results: Path) -> dict[str, str]:
         for name in TREES
         if PEERS[name].package in known["versions"]
     )
-    return {
-        "data": tables.data(fits),
-        "accuracy": tables.accuracy(fits),
-        "svc": tables.svc(fits),
-        "any-size": tables.any_size(fits),
-        "published": tables.published(fits),
-        "tabular": tables.tabular(fits),
-        "wrong-labels": tables.wrong_labels(fits),
-        "draws": tables.draws(fits),
-        "regression": tables.regression(fits),
-        "refinement-time": tables.refinement_time(fits),
-        "machine": f"{machine(known)} Threads: {known['threads']}; {boosting}.",
-    }
+    made = {name: getattr(tables, name.replace("-", "_"))(fits) for name in TABLES}
+    return made | {"machine": f"{machine(known)} Threads: {known['threads']}; {boosting}."}
 
 
 def draw(results: Path, docs: Path) -> None:

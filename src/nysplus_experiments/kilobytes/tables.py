@@ -49,10 +49,7 @@ def extent(values: Iterable[float], spec: str = ".2f") -> str:
 
 def difference(values: pd.Series) -> str:
     """Write "median [smallest, largest]" of differences, or the only one."""
-    text = f"{values.median():+.2f}"
-    if len(values) > 1:
-        text += f" [{values.min():+.2f}, {values.max():+.2f}]"
-    return text.replace("-", "−")
+    return spread(values, "{:+.2f}".format).replace("-", "−")
 
 
 def gains(first: pd.DataFrame, second: pd.DataFrame) -> pd.Series:

@@ -22,6 +22,7 @@ from typing import Any
 
 from nysplus_experiments.harness.statistics import Estimate
 from nysplus_experiments.paper import evidence, rules
+from nysplus_experiments.paper.evidence import At
 from nysplus_experiments.paper.results import Result
 from nysplus_experiments.paper.rules import Judgement, Rule, Verdict
 from nysplus_experiments.paper.runs import Curve, Runs, dataset_title
@@ -78,7 +79,10 @@ def _entries() -> Iterator[dict[str, Any]]:
 
 
 def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
-    args = {name: _argument(name, value) for name, value in entry["args"].items()}
+    args = {
+        name: value if name in _PLAIN else At(**value) if name == "at" else _curves(value)
+        for name, value in entry["args"].items()
+    }
     found: tuple[str, Estimate | None, str]
     try:
         measured = getattr(evidence, entry["measure"])(runs, entry["on"], **args)
@@ -92,12 +96,6 @@ def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
     where, text, on = entry["where"], entry["text"], entry["on"]
     detail, paper = entry.get("detail", ""), entry.get("paper", "")
     return Claim(where, text, on, detail, paper, *found, *outcome)
-
-
-def _argument(name: str, value: Any) -> Any:
-    if name in _PLAIN:
-        return value
-    return evidence.At(**value) if name == "at" else _curves(value)
 
 
 def _curves(value: Any) -> Any:

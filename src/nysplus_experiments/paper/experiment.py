@@ -19,7 +19,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -108,7 +108,7 @@ def parse_experiment(text: str, where: str = "experiment") -> Experiment:
     except tomllib.TOMLDecodeError as error:
         raise ExperimentError(f"{where} is not TOML: {error}.") from error
     _check_keys(content, {"description", "trials", "run"}, where)
-    trials = _count(content, "trials", where, 1)
+    trials = _count({"trials": 1} | content, "trials", where)
     runs = content.get("run", [])
     if not isinstance(runs, list) or not runs:
         raise ExperimentError(f"{where} has no [[run]]. Write at least one.")
@@ -128,62 +128,61 @@ def _run(content: dict[str, Any], trials: int, where: str) -> Run:
         )
     overrides = content.get("override", {})
     _check_keys(overrides, set(names), f"{where}, override", "a dataset of the run")
-    base = {"trials": trials, **content}
     grids = {}
     for name in names:
         override = overrides.get(name, {})
         place = f"{where}, override {name}" if override else where
         _check_keys(override, {"sizes", "n_initial", "trials"}, place)
-        grids[name] = _grid({**base, **override}, methods, place)
+        grids[name] = _grid({"trials": trials, **content, **override}, methods, place)
     return Run(figures, methods, grids)
 
 
 def _grid(content: dict[str, Any], methods: tuple[str, ...], where: str) -> Grid:
-    sized = not all(METHODS[name].full for name in methods)
     form = "a list of positive whole numbers"
-    sizes = _counts(content, "sizes", where, form, empty=not sized)
+    full = all(METHODS[name].full for name in methods)
+    sizes = _counts(content, "sizes", where, form, empty=full)
     n_initial: Literal["same"] | Sizes = "same"
     if content.get("n_initial", "same") != "same":
-        n_initial = _counts(content, "n_initial", where, f'"same" or {form}', empty=False)
-    return Grid(sizes, n_initial, _count(content, "trials", where, 1))
+        n_initial = _counts(content, "n_initial", where, f'"same" or {form}')
+    return Grid(sizes, n_initial, _count(content, "trials", where))
 
 
-def _check_keys(content: Any, allowed: set[str], where: str, what: str = "") -> None:
+def _check_keys(content: Any, allowed: set[str], where: str, what: str = "a known key") -> None:
     if not isinstance(content, dict):
         raise ExperimentError(f"{where} must be a table of keys and values, got {content!r}.")
-    for key in content:
-        if key not in allowed:
-            raise ExperimentError(
-                f"{where}: {key!r} is not {what or 'a known key'}. Allowed: "
-                f"{', '.join(sorted(allowed))}."
-            )
+    for key in content.keys() - allowed:
+        names = ", ".join(sorted(allowed))
+        raise ExperimentError(f"{where}: {key!r} is not {what}. Allowed: {names}.")
 
 
-def _known(
-    content: dict[str, Any], key: str, table: Mapping[str, Any], where: str
-) -> tuple[str, ...]:
-    names = content.get(key)
-    if not isinstance(names, list) or not names:
-        raise ExperimentError(f"{where}: {key}={names!r} must be a list of names, not empty.")
+def _take(content: dict[str, Any], key: str, where: str, form: str, valid: Any) -> Any:
+    value = content.get(key)
+    if not valid(value):
+        raise ExperimentError(f"{where}: {key}={value!r} must be {form}.")
+    return value
+
+
+def _known(content: dict[str, Any], key: str, known: Iterable[str], where: str) -> tuple[str, ...]:
+    form = "a list of names, not empty"
+    names = _take(content, key, where, form, lambda x: isinstance(x, list) and x)
     for name in names:
-        if name not in table:
+        if name not in known:
             raise ExperimentError(
-                f"{where}: {name!r} is none of the {key}. Known names: {', '.join(table)}."
+                f"{where}: {name!r} is none of the {key}. Known names: {', '.join(known)}."
             )
     return tuple(dict.fromkeys(names))
 
 
-def _count(content: dict[str, Any], key: str, where: str, default: int) -> int:
-    value = content.get(key, default)
-    if type(value) is not int or value < 1:
-        raise ExperimentError(f"{where}: {key}={value!r} must be a positive whole number.")
-    return value
+def _count(content: dict[str, Any], key: str, where: str) -> int:
+    form = "a positive whole number"
+    return _take(content, key, where, form, lambda x: type(x) is int and x > 0)
 
 
-def _counts(content: dict[str, Any], key: str, where: str, form: str, empty: bool) -> Sizes:
+def _counts(content: dict[str, Any], key: str, where: str, form: str, empty: bool = False) -> Sizes:
     """Return a list of positive whole numbers as a tuple without repetitions."""
-    values = content.get(key, [])
-    whole = isinstance(values, list) and all(type(v) is int and v > 0 for v in values)
-    if not whole or not (values or empty):
-        raise ExperimentError(f"{where}: {key}={content.get(key)!r} must be {form}.")
-    return tuple(dict.fromkeys(values))
+
+    def valid(values: Any) -> bool:
+        whole = isinstance(values, list) and all(type(v) is int and v > 0 for v in values)
+        return (whole and bool(values or empty)) or (values is None and empty)
+
+    return tuple(dict.fromkeys(_take(content, key, where, form, valid) or ()))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from nysplus._runtime.atomic_file import write_whole
 from nysplus_experiments.harness.datasets import DATASETS
@@ -101,8 +100,14 @@ def _content(
         "tables": [(dataset_title(name), _dataset_rows(runs, name)) for name in runs.datasets],
         "deviations": _deviations(runs, notes),
         "extents": [_extent(runs, name) for name in runs.datasets],
-        "failures": [_failure(result) for result in results if not result.ok],
-        "machines": _machines(results),
+        "failures": [_failure(row) for row in results if not row.ok],
+        "machines": list(
+            dict.fromkeys(
+                (r.machine, r.python, r.nysplus, r.numpy, r.scipy, r.sklearn)
+                for r in results
+                if r.python
+            )
+        ),
     }
 
 
@@ -144,20 +149,12 @@ def _deviations(runs: Runs, notes: Sequence[str]) -> list[str]:
     missing = [r.title for r in DATASETS.values() if r.paper and r.name not in runs.datasets]
     sentences = [f"There are no results on {', '.join(missing)}."] if missing else []
     for name in runs.datasets:
-        sentences += _counts_note(name, runs.rows(name, runs.methods(name)[0]).iloc[0])
-        sentences += DATASETS[name].notes if name in DATASETS else ()
+        if name in DATASETS:
+            counts = runs.rows(name, runs.methods(name)[0])[["n_train", "n_test"]].iloc[0]
+            known = counts.notna().all()
+            sentences += DATASETS[name].count_notes(*counts.astype(int)) if known else []
+            sentences += DATASETS[name].notes
     return list(dict.fromkeys([*sentences, *notes]))
-
-
-def _counts_note(name: str, fit: pd.Series) -> list[str]:
-    """Return the sentence that `datasets.load` would add on the number of rows."""
-    row, got = DATASETS.get(name), (fit["n_train"], fit["n_test"])
-    if row is None or row.paper is None or pd.isna(got[0]) or got == row.paper:
-        return []
-    return [
-        f"{row.title} has {got[0]:.0f} training and {got[1]:.0f} test rows here, "
-        f"{row.paper[0]} and {row.paper[1]} in the paper."
-    ]
 
 
 def _extent(runs: Runs, name: str) -> tuple[str, ...]:
@@ -176,13 +173,6 @@ def _extent(runs: Runs, name: str) -> tuple[str, ...]:
     )
 
 
-def _failure(r: Result) -> tuple[object, ...]:
-    n_0 = "" if r.n_initial is None else r.n_initial
-    return dataset_title(r.dataset), method_label(r.method), r.n, n_0, r.trial, r.error
-
-
-def _machines(results: Iterable[Result]) -> list[tuple[str, ...]]:
-    found = (
-        (r.machine, r.python, r.nysplus, r.numpy, r.scipy, r.sklearn) for r in results if r.python
-    )
-    return list(dict.fromkeys(found))
+def _failure(row: Result) -> tuple[object, ...]:
+    names = (dataset_title(row.dataset), method_label(row.method))
+    return *names, row.n, row.n_initial or "", row.trial, row.error

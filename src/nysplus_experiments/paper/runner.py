@@ -28,13 +28,11 @@ from nysplus_experiments.paper.methods import (
     FULL_ROWS,
     METHODS,
     VARIANTS,
-    Trial,
     clustered_rows,
     fit_method,
-    seed_of,
 )
 from nysplus_experiments.paper.results import Key, Result, read_results
-from nysplus_experiments.paper.trial import largest
+from nysplus_experiments.paper.trial import Trial, largest, seed_of
 
 RESULTS_FILE = "results.csv"
 NOTES_FILE = "notes.json"
@@ -98,7 +96,7 @@ def _too_large(name: str, method: str, n: int) -> str:
     row, kind = datasets.DATASETS[name], METHODS[method]
     if kind.full and n > FULL_ROWS:
         return (
-            f"{kind.title} is left out on {row.title}: its {n} training rows exceed the "
+            f"{kind.name} is left out on {row.title}: its {n} training rows exceed the "
             f"limit of {FULL_ROWS} for a full kernel matrix."
         )
     if n > row.counts[0]:

@@ -90,8 +90,7 @@ def codes_of(scores: Float) -> Codes:
     """Return the class numbers of the highest scores; two classes share one output."""
     if scores.shape[1] == 1:
         return (scores[:, 0] > 0).astype(np.intp)
-    highest: Codes = scores.argmax(axis=1)
-    return highest
+    return scores.argmax(axis=1)
 
 
 def on_landmarks(

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import dask
@@ -29,7 +28,7 @@ from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.records import Row
 from nysplus_experiments.scale.out_of_core import LANDMARKS, SELECTIONS, WORKING_MEMORY
 from nysplus_experiments.scale.row_files import FEATURES, TEST_ROWS, make_rows
-from nysplus_experiments.scale.stages import fit_and_record, undisturbed, watch_others
+from nysplus_experiments.scale.stages import undisturbed, watched_fit
 from nysplus_experiments.speed.peers import SEED
 
 WORKERS = (1, 2)
@@ -48,8 +47,7 @@ TINY_PARTITIONS, TINY_ROWS, TINY_LANDMARKS = 500, 20, 10
 Key = tuple[str, str, int, int, int, int, int]
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(NamedTuple):
     """Messages of one kind from worker to worker or from workers to the client."""
 
     kind: str
@@ -152,23 +150,16 @@ def measure(
         model = NystroemClassifier(
             n, selection=selection, alpha=alpha, random_state=SEED, verbose=2
         )
-        with watch_others() as others:
-            start = time.perf_counter()
-            stages = fit_and_record(model, X, y)
-            seconds = time.perf_counter() - start
+        columns = watched_fit(model, X, y)
         after = client.run(outgoing)
     sent = [m for worker, sent in after.items() for m in sent[len(before[worker]) :]]
     return ClusterFit(
         *(what, selection, workers, rows, partitions, n, repeat),
-        fit_seconds=round(seconds, 3),
-        passes=model.n_passes_,
-        solver=model.solver_,
+        **columns,
         accuracy=None if tiny else round(100 * model.score(*make_rows(TEST_ROWS, SEED)), 3),
         sum_bytes=moments_bytes(n, model.dual_coef_.shape[1]),
         broadcast_bytes=max(broadcast, default=0),
-        others=others.percent,
-        transfers=";".join(f"{t.kind}={t.messages}={t.n_bytes}={t.largest}" for t in sum_up(sent)),
-        stages=stages,
+        transfers=";".join("=".join(map(str, transfer)) for transfer in sum_up(sent)),
     )
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import resource
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,8 @@ from nysplus import NystroemClassifier
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import n_threads, run_in_child
 from nysplus_experiments.harness.records import Row
-from nysplus_experiments.scale.row_files import (
-    FILE_ROWS,
-    drop_from_cache,
-    open_rows,
-    write_covtype,
-    write_rows,
-)
-from nysplus_experiments.scale.stages import fit_and_record, undisturbed, watch_others
+from nysplus_experiments.scale import row_files
+from nysplus_experiments.scale.stages import undisturbed, watched_fit
 from nysplus_experiments.speed.peers import SEED
 
 LANDMARKS = 500
@@ -73,40 +67,27 @@ class OutOfCore(Row, key="data source selection rows n repeat"):
     stages: str
 
 
-def fit_once(folder: Path, source: str, n_rows: int, n: int, selection: str) -> dict[str, Any]:
+def fit_once(folder: Path, source: str, selection: str, n_rows: int, n: int) -> dict[str, Any]:
     """Fit with the defaults; return columns of `OutOfCore`."""
-    X, y = open_rows(folder, source, n_rows)
+    X, y = row_files.open_rows(folder, source, n_rows)
     model = NystroemClassifier(n, selection=selection, random_state=SEED, verbose=2)
     with sklearn.config_context(working_memory=WORKING_MEMORY):
-        with watch_others() as others:
-            start = time.perf_counter()
-            stages = fit_and_record(model, X, y)
-            seconds = time.perf_counter() - start
+        columns = watched_fit(model, X, y)
         peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with np.load(folder / "test.npz") as test:
             names = getattr(model, "feature_names_in_", None)
             rows = test["X"] if names is None else pd.DataFrame(test["X"], columns=names)
             accuracy = 100 * model.score(rows, test["y"])
-    return {
-        "fit_seconds": round(seconds, 3),
-        "peak_mb": round(peak_kb / 1024, 1),
-        "passes": model.n_passes_,
-        "solver": model.solver_,
-        "accuracy": round(accuracy, 3),
-        "threads": n_threads(),
-        "others": others.percent,
-        "stages": stages,
-    }
+    sizes = {"peak_mb": round(peak_kb / 1024, 1), "accuracy": round(accuracy, 3)}
+    return columns | sizes | {"threads": n_threads()}
 
 
 def plan(rows: Sequence[int], n: int, repeats: int) -> Iterator[Key]:
     """Yield the fits to synthetic rows; sources take turns."""
-    for repeat in range(repeats):
-        for n_rows in sorted(rows):
-            for selection in SELECTIONS:
-                for source in SOURCES[:: -1 if repeat % 2 else 1]:
-                    if source != "array" or n_rows <= MOST_IN_MEMORY:
-                        yield "synthetic", source, selection, n_rows, n, repeat
+    for repeat, n_rows, selection in product(range(repeats), sorted(rows), SELECTIONS):
+        for source in SOURCES[:: -1 if repeat % 2 else 1]:
+            if source != "array" or n_rows <= MOST_IN_MEMORY:
+                yield "synthetic", source, selection, n_rows, n, repeat
 
 
 def run(options: BenchOptions) -> None:
@@ -118,33 +99,26 @@ def run(options: BenchOptions) -> None:
         rows = options.integers("rows", (SMOKE_ROWS,) if smoke else ROWS)
         n = options.integer("landmarks", SMOKE_LANDMARKS if smoke else LANDMARKS)
         tasks = list(plan(rows, n, options.integer("repeats", 1 if smoke else 2)))
-        file_rows = math.gcd(FILE_ROWS, *rows)
-        _measure(options, tasks, write_rows, max(rows), file_rows)
+        file_rows = math.gcd(row_files.FILE_ROWS, *rows)
+        _measure(options, tasks, row_files.write_rows, max(rows), file_rows)
         options = replace(options, fresh=False)
     if "covtype" in data:
         n_rows = options.integer("covtype-rows", SMOKE_ROWS if smoke else COVTYPE_ROWS)
         n = options.integer("covtype-landmarks", SMOKE_LANDMARKS if smoke else COVTYPE_LANDMARKS)
-        sizes = (n_rows, n, 0)
-        tasks = [("covtype", s, "negative-margin", *sizes) for s in ("memmap", "array")]
-        _measure(options, tasks, write_covtype, n_rows)
+        tasks = [("covtype", s, "negative-margin", n_rows, n, 0) for s in ("memmap", "array")]
+        _measure(options, tasks, row_files.write_covtype, n_rows)
 
 
 def _measure(
-    options: BenchOptions,
-    tasks: Sequence[Key],
-    write: Callable[..., None],
-    *args: int,
+    options: BenchOptions, tasks: Sequence[Key], write: Callable[..., None], *args: int
 ) -> None:
     """Write the rows into a temporary folder and fit to them."""
     with tempfile.TemporaryDirectory(dir=options.extra.get("folder")) as name:
         folder = Path(name)
 
-        def fit(
-            data: str, source: str, selection: str, n_rows: int, n: int, repeat: int
-        ) -> OutOfCore:
-            drop_from_cache(folder)
-            columns = run_in_child(fit_once, folder, source, n_rows, n, selection)
-            return OutOfCore(data, source, selection, n_rows, n, repeat, **columns)
+        def fit(*key: Any) -> OutOfCore:
+            row_files.drop_from_cache(folder)
+            return OutOfCore(*key, **run_in_child(fit_once, folder, *key[1:5]))
 
         options.measure(
             "out_of_core.csv",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Iterator
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ import psutil
 _PASS = re.compile(r"^\[\w+\] (?P<stage>.+): (?P<rows>[\d,]+)(?: of [\d,]+)? rows, (?P<s>[\d.]+) s")
 # Names of earlier versions in committed results, and today's names.
 _RENAMED = {"margins": "scores"}
+# Percent of the CPU that other processes may take; the system itself takes some.
+MOST_OTHERS = 4.0
 
 
 @dataclass(frozen=True)
@@ -61,28 +63,21 @@ def parse_column(column: str) -> list[Stage]:
     return [Stage(name, int(rows), float(seconds)) for name, rows, seconds in parts]
 
 
-# Percent of the CPU that other processes may take; the system itself takes some.
-MOST_OTHERS = 4.0
-
-
-@dataclass
-class Others:
-    """CPU time of other processes, in percent of all cores; None where it is unknown."""
-
-    percent: float | None = None
-
-
-@contextlib.contextmanager
-def watch_others() -> Iterator[Others]:
-    """Measure the CPU time of processes other than this one and its living children."""
-    result = Others()
-    before, start = _busy_seconds(), _own_seconds()
-    yield result
-    after, end = _busy_seconds(), _own_seconds()
-    if before is not None and after is not None:
-        busy, total = (b - a for a, b in zip(before, after, strict=True))
-        others = max(busy - (end - start), 0.0)
-        result.percent = round(100 * others / max(total, 1e-9), 1)
+def watched_fit(model: Any, X: Any, y: Any) -> dict[str, Any]:
+    """Fit a model; return the columns on the fit, and on other processes during it."""
+    before, own_before = _busy_seconds(), _own_seconds()
+    start = time.perf_counter()
+    stages = fit_and_record(model, X, y)
+    seconds = time.perf_counter() - start
+    busy, total = (b - a for a, b in zip(before, _busy_seconds(), strict=True))
+    others = max(busy - (_own_seconds() - own_before), 0.0)
+    return {
+        "fit_seconds": round(seconds, 3),
+        "passes": model.n_passes_,
+        "solver": model.solver_,
+        "others": round(100 * others / max(total, 1e-9), 1) if psutil.LINUX else None,
+        "stages": stages,
+    }
 
 
 def undisturbed(row: Any) -> bool:
@@ -90,10 +85,10 @@ def undisturbed(row: Any) -> bool:
     return row.others is None or row.others <= MOST_OTHERS
 
 
-def _busy_seconds() -> tuple[float, float] | None:
-    """Return the used and the available CPU seconds of all cores; None outside of Linux."""
+def _busy_seconds() -> tuple[float, float]:
+    """Return the used and the available CPU seconds of all cores; known on Linux only."""
     if not psutil.LINUX:
-        return None
+        return 0.0, 0.0
     times = psutil.cpu_times()
     # Guests are part of user and nice.
     total = sum(times) - times.guest - times.guest_nice

@@ -121,7 +121,7 @@ def transfers(fits: Sequence[ClusterFit]) -> str:
     """List the messages of fits on two workers: medians, and the largest message."""
     two = [fit for fit in fits if (fit.what, fit.workers) == ("fit", 2)]
     frame = pd.DataFrame(
-        {"selection": fit.selection, "repeat": fit.repeat, **vars(sent)}
+        {"selection": fit.selection, "repeat": fit.repeat, **sent._asdict()}
         for fit in two
         for sent in fit.list_transfers()
     )

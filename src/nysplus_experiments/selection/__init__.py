@@ -1,7 +1,5 @@
 """Which landmarks, and how many: selectors, widths, metrics, calibration, landmark curves."""
 
-from __future__ import annotations
-
 from nysplus_experiments.harness.bench import steps
 
 _MODULES = ("selectors", "gamma", "metric", "ablation", "calibration", "curve")

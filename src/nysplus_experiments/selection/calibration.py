@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,15 +19,8 @@ from sklearn.metrics import log_loss
 from sklearn.svm import SVC
 
 from nysplus import NystroemClassifier
-from nysplus_experiments.harness import measurement
+from nysplus_experiments.harness import measurement, problems
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.problems import (
-    SMOKE,
-    SOURCES,
-    Problem,
-    chosen_datasets,
-    load_problem,
-)
 from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.tables import markdown
 
@@ -37,28 +30,20 @@ MAX_TRAIN_ROWS, MAX_TEST_ROWS = 5_000, 3_000
 LANDMARKS, BINS, TRIALS = 300, 15, 5
 
 
-class System(NamedTuple):
-    """A classifier with `predict_proba`; ``make`` takes the seed."""
-
-    title: str
-    make: Callable[[int], Any]
-
-
 def _nystroem(seed: int) -> NystroemClassifier:
     return NystroemClassifier(LANDMARKS, random_state=seed)
 
 
 # Cross-validated calibration: Platt's sigmoid for each class, on five folds, averaged.
-SYSTEMS = {
-    "nysplus": System("nysplus", _nystroem),
-    "nysplus-folds": System(
-        "nysplus in `CalibratedClassifierCV`",
-        lambda seed: CalibratedClassifierCV(_nystroem(seed), method="sigmoid", cv=5),
-    ),
-    "svc-folds": System(
-        "`SVC` in `CalibratedClassifierCV`",
-        lambda seed: CalibratedClassifierCV(SVC(C=10, gamma="scale"), method="sigmoid", cv=5),
-    ),
+SYSTEMS: dict[str, Callable[[int], Any]] = {
+    "nysplus": _nystroem,
+    "nysplus-folds": lambda seed: CalibratedClassifierCV(_nystroem(seed), cv=5),
+    "svc-folds": lambda seed: CalibratedClassifierCV(SVC(C=10, gamma="scale"), cv=5),
+}
+TITLES = {
+    "nysplus": "nysplus",
+    "nysplus-folds": "nysplus in `CalibratedClassifierCV`",
+    "svc-folds": "`SVC` in `CalibratedClassifierCV`",
 }
 
 
@@ -91,14 +76,12 @@ def calibration_error(P: np.ndarray, codes: np.ndarray) -> float:
     return float(sum(abs(part.sum()) for part in bins) / len(codes))
 
 
-def run_fit(dataset: str, system: str, trial: int) -> Calibration:
+def run_fit(
+    dataset: str, system: str, trial: int, rows: tuple[int, int] = (MAX_TRAIN_ROWS, MAX_TEST_ROWS)
+) -> Calibration:
     """Fit one system and measure the probabilities of the test rows."""
-    problem = load_problem(dataset, trial, MAX_TRAIN_ROWS, MAX_TEST_ROWS)
-    return _measure(dataset, system, trial, problem)
-
-
-def _measure(dataset: str, system: str, trial: int, problem: Problem) -> Calibration:
-    fitted = measurement.measure(SYSTEMS[system].make(trial).fit, problem.X, problem.y)
+    problem = problems.load_problem(dataset, trial, *rows)
+    fitted = measurement.measure(SYSTEMS[system](trial).fit, problem.X, problem.y)
     P, classes = fitted.result.predict_proba(problem.X_test), fitted.result.classes_
     codes = np.searchsorted(classes, problem.y_test)
     return Calibration(
@@ -121,14 +104,14 @@ def _measure(dataset: str, system: str, trial: int, problem: Problem) -> Calibra
 def _warm_up() -> None:
     """Import libraries and start their threads."""
     for system in SYSTEMS:
-        _measure(SMOKE, system, 0, load_problem(SMOKE, 0, 500, 100))
+        run_fit(problems.SMOKE, system, 0, (500, 100))
 
 
 def run(options: BenchOptions) -> None:
     """Measure probabilities. Option of this step: trials."""
     options.expect("trials")
     trials = range(options.integer("trials", 1 if options.smoke else TRIALS))
-    names = chosen_datasets(options, DATASETS)
+    names = problems.chosen_datasets(options, DATASETS)
     tasks = [(name, system, trial) for trial, name, system in product(trials, names, SYSTEMS)]
     options.measure(FILE, Calibration, tasks, run_fit, prepare=_warm_up)
 
@@ -139,15 +122,12 @@ def calibration_table(rows: pd.DataFrame) -> str:
     cells = rows.groupby(["dataset", "system"])[list(digits)]
     mean, error = cells.mean(), cells.sem()
     lines = []
-    for dataset, (name, system) in product(rows["dataset"].unique(), SYSTEMS.items()):
-        key = (dataset, name)
+    for key in product(rows["dataset"].unique(), SYSTEMS):
         if key in mean.index:
-            texts = [_plus_minus(mean.at[key, c], error.at[key, c], d) for c, d in digits.items()]
-            lines.append([SOURCES[dataset].title, system.title, *texts])
+            texts = [
+                f"{mean.at[key, name]:.{d}f} ± {error.at[key, name]:.{d}f}".replace(" ± nan", "")
+                for name, d in digits.items()
+            ]
+            lines.append([problems.SOURCES[key[0]].title, TITLES[key[1]], *texts])
     header = ("data", "probabilities of", "accuracy, %", "log-loss", "Brier score")
     return markdown((*header, "calibration error", "fit, s"), lines)
-
-
-def _plus_minus(mean: float, error: float, digits: int) -> str:
-    """Return ``mean ± standard error``; a single value has no error."""
-    return f"{mean:.{digits}f}" + ("" if np.isnan(error) else f" ± {error:.{digits}f}")

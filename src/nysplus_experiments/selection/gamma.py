@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pandas as pd
 from sklearn.model_selection import GridSearchCV
 
 from nysplus import NystroemClassifier
+from nysplus_experiments.harness import problems
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.problems import (
-    SOURCES,
-    chosen_datasets,
-    fit_and_score,
-    load_problem,
-)
 from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.tables import markdown, spread
 from nysplus_experiments.selection.comparison import compare
@@ -47,23 +43,20 @@ class WidthFit(Row, key="dataset n trial way"):
 
 def plan(datasets: Sequence[str], sizes: Sequence[int], trials: int) -> Iterator[tuple[Any, ...]]:
     """Yield dataset, n, trial and way; the order of the ways alternates."""
-    for trial in range(trials):
-        for dataset in datasets:
-            for n in sizes:
-                for way in WAYS[:: -1 if trial % 2 else 1]:
-                    yield dataset, n, trial, way
+    for trial, dataset, n in product(range(trials), datasets, sizes):
+        yield from ((dataset, n, trial, way) for way in WAYS[:: -1 if trial % 2 else 1])
 
 
 def run_fit(dataset: str, n: int, trial: int, way: str) -> WidthFit:
     """Fit with a width that is found in one of the ways."""
-    problem = load_problem(dataset, trial, TRAIN_ROWS)
+    problem = problems.load_problem(dataset, trial, TRAIN_ROWS)
     model: Any
     if way == "grid":
         grid = {"gamma": [problem.scale * 2.0**power for power in GRID_POWERS]}
         model = GridSearchCV(NystroemClassifier(n, random_state=trial), grid, cv=GRID_FOLDS)
     else:
         model = NystroemClassifier(n, gamma=problem.width(way), random_state=trial)
-    scores = fit_and_score(model, problem)
+    scores = problems.fit_and_score(model, problem)
     gamma = float(getattr(model, "best_estimator_", model).gamma_)
     return WidthFit(dataset, n, trial, way, *scores, gamma)
 
@@ -73,7 +66,7 @@ def run(options: BenchOptions) -> None:
     options.expect("sizes", "trials")
     sizes = options.integers("sizes", (20,) if options.smoke else SIZES)
     trials = options.integer("trials", 1 if options.smoke else TRIALS)
-    tasks = plan(chosen_datasets(options, DATASETS), sizes, trials)
+    tasks = plan(problems.chosen_datasets(options, DATASETS), sizes, trials)
     options.measure(FILE, WidthFit, tasks, run_fit)
 
 
@@ -89,29 +82,16 @@ def width_table(fits: pd.DataFrame) -> str:
     if compared is None:
         return ""
     times = search_times(fits)
+    parts = [
+        ((problems.SOURCES[cell.dataset].title, str(cell.n)), compared.part(**cell._asdict()))
+        for cell in compared.cells
+    ]
     lines = []
-    for cell in compared.cells:
-        part = compared.part(**cell._asdict())
-        lines.append(
-            [
-                *(SOURCES[cell.dataset].title, str(cell.n)),
-                *(f"{part.mean(way).mean:.2f}" for way in ("scale", "auto", "grid")),
-                f"{part.gain('auto', 'scale').mean:+.2f}",
-                f"{part.gain('auto', 'grid').mean:+.2f}",
-                spread(times.loc[cell.dataset, cell.n]),
-            ]
-        )
-    lines.append(
-        [
-            *("**all**", ""),
-            *(f"{compared.mean(way).mean:.2f}" for way in ("scale", "auto", "grid")),
-            *(
-                points(compared.gain_over_datasets("auto", over), sign=True)
-                for over in WAYS[2:0:-1]
-            ),
-            spread(times),
-        ]
-    )
+    for title, part in [*parts, (("**all**", ""), compared)]:
+        accuracies = (f"{part.mean(way).mean:.2f}" for way in ("scale", "auto", "grid"))
+        gains = (part.gain_over_datasets("auto", over) for over in ("scale", "grid"))
+        own = times if part is compared else times.loc[part.cells[0].dataset, part.cells[0].n]
+        lines.append([*title, *accuracies, *(points(x, sign=True) for x in gains), spread(own)])
     header = ("data", "n", '`"scale"`, %', '`"auto"`, %', "grid search, %")
     differences = ('`auto` − `"scale"`, points', "`auto` − grid, points")
     return markdown((*header, *differences, "time: grid / `auto`"), lines)

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from nysplus import NystroemClassifier
+from nysplus_experiments.harness import problems
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.measurement import run_in_child
-from nysplus_experiments.harness.problems import (
-    SMOKE,
-    SOURCES,
-    Problem,
-    available,
-    fit_and_score,
-    load_problem,
-)
 from nysplus_experiments.harness.records import Row
 from nysplus_experiments.harness.statistics import estimate
 from nysplus_experiments.harness.tables import MISSING, markdown, size, spread
@@ -56,13 +49,11 @@ class MetricFit(Row, key="dataset system trial"):
 def plan(datasets: Sequence[str], trials: int) -> Iterator[tuple[Any, ...]]:
     """Yield dataset, system and trial; the order of the systems alternates."""
     names = [*METRICS, *(name for name, system in TREES.items() if system.installed)]
-    for trial in range(trials):
-        for dataset in datasets:
-            for name in names[:: -1 if trial % 2 else 1]:
-                yield dataset, name, trial
+    for trial, dataset in product(range(trials), datasets):
+        yield from ((dataset, name, trial) for name in names[:: -1 if trial % 2 else 1])
 
 
-def sparse_problem(trial: int, rows: tuple[int, int] = SPARSE_ROWS) -> Problem:
+def sparse_problem(trial: int, rows: tuple[int, int] = SPARSE_ROWS) -> problems.Problem:
     """Return rows in the unit cube whose two classes depend on the first five features only."""
     rng = np.random.RandomState(trial)
     n_train = rows[0]
@@ -72,17 +63,17 @@ def sparse_problem(trial: int, rows: tuple[int, int] = SPARSE_ROWS) -> Problem:
     y = (values > np.median(values)) ^ (rng.uniform(size=len(X)) < SPARSE_NOISE)
     y = y.astype(int)
     scale = 1 / (SPARSE_FEATURES * X[:n_train].var())
-    return Problem(X[:n_train], y[:n_train], X[n_train:], y[n_train:], scale)
+    return problems.Problem(X[:n_train], y[:n_train], X[n_train:], y[n_train:], scale)
 
 
 def run_fit(dataset: str, system: str, trial: int) -> MetricFit:
     """Fit one system in a process of its own."""
-    problem = sparse_problem(trial) if dataset == SPARSE else load_problem(dataset, trial)
+    problem = sparse_problem(trial) if dataset == SPARSE else problems.load_problem(dataset, trial)
     columns = run_in_child(measure, problem, system, trial, library_waiting=system in TREES)
     return MetricFit(dataset, system, trial, *columns)
 
 
-def measure(problem: Problem, name: str, trial: int) -> tuple[float, float, int]:
+def measure(problem: problems.Problem, name: str, trial: int) -> tuple[float, float, int]:
     """Fit after a warm-up; return accuracy, seconds and bytes."""
     classes, codes = np.unique(problem.y, return_inverse=True)  # XGBoost needs classes 0 to L − 1
     problem = replace(problem, y=codes, y_test=np.searchsorted(classes, problem.y_test))
@@ -91,7 +82,7 @@ def measure(problem: Problem, name: str, trial: int) -> tuple[float, float, int]
     small = np.union1d(np.unique(codes, return_index=True)[1], np.arange(500))
     make(20).fit(problem.X[small], codes[small]).predict(problem.X_test[:500])
     model = make(LANDMARKS)
-    return *fit_and_score(model, problem), stored_bytes(model)
+    return *problems.fit_and_score(model, problem), stored_bytes(model)
 
 
 def _maker(name: str, trial: int) -> tuple[Callable[[int], Any], Callable[[Any], int]]:
@@ -105,8 +96,12 @@ def _maker(name: str, trial: int) -> tuple[Callable[[int], Any], Callable[[Any],
 def run(options: BenchOptions) -> None:
     """Measure metrics and gradient boosting. Option of this step: trials."""
     options.expect("trials")
-    names = [SMOKE] if options.smoke else options.choose_datasets((*DATASETS, SMOKE), DATASETS)
-    datasets = [name for name in names if name == SPARSE or available([name])]
+    names = (
+        [problems.SMOKE]
+        if options.smoke
+        else options.choose_datasets((*DATASETS, problems.SMOKE), DATASETS)
+    )
+    datasets = [name for name in names if name == SPARSE or problems.available([name])]
     tasks = plan(datasets, options.integer("trials", 1 if options.smoke else TRIALS))
     options.measure(FILE, MetricFit, tasks, run_fit)
 
@@ -115,22 +110,17 @@ def metric_table(fits: pd.DataFrame) -> str:
     """Return accuracy, time and bytes, one line a dataset and system."""
     plain = fits[fits["system"] == PLAIN].set_index(["dataset", "trial"])["accuracy"]
     fits = fits.join(plain.rename("plain"), on=["dataset", "trial"])
+    groups = dict(list(fits.groupby(["dataset", "system"])))
     lines = []
-    for dataset in fits["dataset"].unique():
-        for name, title in TITLES.items():
-            own = fits[(fits["dataset"] == dataset) & (fits["system"] == name)]
-            if own.empty:
-                continue
+    for dataset, name in product(fits["dataset"].unique(), TITLES):
+        if (dataset, name) in groups:
+            own = groups[dataset, name]
             gains = (own["accuracy"] - own["plain"]).dropna()
             compared = len(gains) and name != PLAIN
-            lines.append(
-                [
-                    *(SOURCES[dataset].title if dataset in SOURCES else dataset, title),
-                    points(estimate(own["accuracy"])),
-                    points(estimate(gains), sign=True) if compared else MISSING,
-                    spread(own["seconds"]),
-                    size(median(own["model_bytes"])),
-                ]
-            )
+            title = problems.SOURCES[dataset].title if dataset in problems.SOURCES else dataset
+            accuracy = points(estimate(own["accuracy"]))
+            gain = points(estimate(gains), sign=True) if compared else MISSING
+            costs = (spread(own["seconds"]), size(own["model_bytes"].median()))
+            lines.append([title, TITLES[name], accuracy, gain, *costs])
     header = ("data", "system", "accuracy, %", "against no metric, points", "fit, s", "model")
     return markdown(header, lines)

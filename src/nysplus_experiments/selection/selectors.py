@@ -17,22 +17,13 @@ from sklearn.metrics import root_mean_squared_error
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus.landmarks import SELECTORS
+from nysplus_experiments.harness import problems
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.problems import (
-    MAX_TEST_ROWS,
-    MAX_TRAIN_ROWS,
-    SMOKE,
-    SOURCES,
-    accuracy,
-    chosen_datasets,
-    fit_and_predict,
-    load_problem,
-)
 from nysplus_experiments.harness.records import Row
 from nysplus_experiments.selection.comparison import WIDTHS
 
 FILE = "selection.csv"
-DATASETS = tuple(name for name in SOURCES if name != SMOKE)
+DATASETS = tuple(name for name in problems.SOURCES if name != problems.SMOKE)
 SIZES = (20, 100, 500)
 TRIALS = 5
 
@@ -75,22 +66,22 @@ def plan(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield dataset, n, width, selector and trial, trial by trial and small sizes first."""
     for trial, n, dataset, width in product(range(trials), sizes, datasets, widths):
-        for rule in selectors(SOURCES[dataset].regression):
+        for rule in selectors(problems.SOURCES[dataset].regression):
             if rule in rules:
                 yield dataset, n, width, rule, trial
 
 
 def run_fit(dataset: str, n: int, width: str, selector: str, trial: int) -> SelectionFit:
     """Fit one rule and score it on the test rows."""
-    problem = load_problem(dataset, trial)
-    regression = SOURCES[dataset].regression
+    problem = problems.load_problem(dataset, trial)
+    regression = problems.SOURCES[dataset].regression
     estimator: Any = NystroemRegressor if regression else NystroemClassifier
     model = estimator(n, gamma=problem.width(width), selection=selector, random_state=trial)
-    predicted, seconds = fit_and_predict(model, problem)
+    predicted, seconds = problems.fit_and_predict(model, problem)
     error = root_mean_squared_error(problem.y_test, predicted) if regression else None
     return SelectionFit(
         *(dataset, n, width, selector, trial),
-        accuracy=None if regression else accuracy(predicted, problem),
+        accuracy=None if regression else problems.accuracy(predicted, problem),
         rmse=error,
         seconds=seconds,
         gamma=float(model.gamma_),
@@ -103,12 +94,16 @@ def run(options: BenchOptions) -> None:
     options.expect("sizes", "widths", "selectors", "trials", "workers")
     every_rule = sorted({*selectors(True), *selectors(False)})
     tasks = plan(
-        chosen_datasets(options, DATASETS),
+        problems.chosen_datasets(options, DATASETS),
         options.integers("sizes", SIZES[:1] if options.smoke else SIZES),
         options.texts("widths", WIDTHS, WIDTHS),
         options.texts("selectors", every_rule, every_rule),
         options.integer("trials", 1 if options.smoke else TRIALS),
     )
-    settings = {"threads": 1, "max_train_rows": MAX_TRAIN_ROWS, "max_test_rows": MAX_TEST_ROWS}
+    settings = {
+        "threads": 1,
+        "max_train_rows": problems.MAX_TRAIN_ROWS,
+        "max_test_rows": problems.MAX_TEST_ROWS,
+    }
     workers = options.integer("workers", 2)
     options.measure(FILE, SelectionFit, tasks, run_fit, settings=settings, workers=workers)

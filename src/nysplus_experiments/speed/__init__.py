@@ -1,7 +1,5 @@
 """Measure speed against other libraries, how costs grow, overhead, and how exact fits are."""
 
-from __future__ import annotations
-
 from nysplus_experiments.harness.bench import steps
 
 #: The first five write results; the others print their findings.

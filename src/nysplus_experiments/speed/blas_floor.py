@@ -44,7 +44,9 @@ def measure_floor(X: np.ndarray, n_landmarks: int) -> Floor:
     block_rows = min(BLOCK_ROWS, n_rows)
     trmm, trsm, syrk = get_blas_funcs(("trmm", "trsm", "syrk"), dtype=X.dtype)
     Z = np.ascontiguousarray(X[:n])
-    T = _well_conditioned_triangle(n, X.dtype)
+    # A triangle whose powers stay in range, so that no product meets infinities.
+    noise = np.random.RandomState(0).standard_normal((n, n)) * (0.1 / n)
+    T = np.asfortranarray(np.triu(noise, 1) + np.eye(n), dtype=X.dtype)
     K = np.empty((block_rows, n), X.dtype)
     C = np.zeros((n, n), X.dtype, order="F")
     # BLAS counts columns first: K.T is the same memory, read as the matrix that BLAS wants.
@@ -68,12 +70,6 @@ def measure_floor(X: np.ndarray, n_landmarks: int) -> Floor:
         first = first + block_rows if first + 2 * block_rows <= n_rows else 0
     share = n_rows / block_rows
     return Floor(**{name: share * statistics.median(times) for name, times in seconds.items()})
-
-
-def _well_conditioned_triangle(n: int, dtype: np.dtype) -> np.ndarray:
-    """Return a triangle whose powers stay in range, so that no product meets infinities."""
-    noise = np.random.RandomState(0).standard_normal((n, n)) * (0.1 / n)
-    return np.asfortranarray(np.triu(noise, 1) + np.eye(n), dtype=dtype)
 
 
 def run(options: BenchOptions) -> None:

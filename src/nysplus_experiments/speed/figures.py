@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from nysplus_experiments.harness import figures, records
+from nysplus_experiments.harness.datasets import DATASETS
 from nysplus_experiments.harness.figures import DASHED, DOTTED
 from nysplus_experiments.harness.statistics import median_range
 from nysplus_experiments.speed.crossover import Crossover
 from nysplus_experiments.speed.growth import Growth
-from nysplus_experiments.speed.tables import Runs, dataset_title
+from nysplus_experiments.speed.tables import Runs
 
 #: Label, colour, marker, line and whether markers are hollow, by system and type of the rows.
 LOOKS: dict[tuple[str, str], tuple[str, str, str, Any, bool]] = {
@@ -45,7 +46,7 @@ def accuracy_figure(runs: Runs, column: str, unit: float, label: str) -> Any:
                 handles[name] = figures.curve(ax, x, error, name, *look, hollow=hollow, xerr=bars)
         figures.accuracy_axis(ax)
         figures.log_ticks(ax.xaxis)
-        figures.axes_titles(ax, label, "test accuracy (%)", dataset_title(dataset))
+        figures.axes_titles(ax, label, "test accuracy (%)", DATASETS[dataset].title)
     figures.legend(figure, handles)
     return figure
 

@@ -10,22 +10,20 @@ from nysplus_experiments.harness.pages import Page
 from nysplus_experiments.speed import cost_tables, figures, tables
 from nysplus_experiments.speed.tables import Runs
 
+#: Parts of the page from ``speed.csv``, each a function of `tables`.
+TABLES = (
+    *("data", "failures", "same-work", "largest-models", "losses-same-size"),
+    *("losses-same-accuracy", "defaults", "floor", "objective"),
+)
+
 
 def parts(results: Path) -> dict[str, str]:
     """Return the tables of the page."""
     folder = results / "speed"
     runs = Runs(folder / "speed.csv")
-    return {
+    made = {name: getattr(tables, name.replace("-", "_"))(runs) for name in TABLES}
+    return made | {
         "machine": machine(folder / "speed.csv"),
-        "data": tables.data(runs),
-        "failures": tables.failures(runs),
-        "same-work": tables.same_work(runs),
-        "largest-models": tables.largest_models(runs),
-        "losses-same-size": tables.losses_same_size(runs),
-        "losses-same-accuracy": tables.losses_same_accuracy(runs),
-        "defaults": tables.defaults(runs),
-        "floor": tables.floor(runs),
-        "objective": tables.objective(runs),
         "growth": cost_tables.growth(folder / "growth.csv"),
         "overhead": cost_tables.overhead(folder / "overhead.csv"),
         "crossover": cost_tables.crossover(folder / "iterative.csv"),

@@ -15,17 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from nysplus_experiments.harness import records
+from nysplus_experiments.harness import measurement, records
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import DatasetNotFound, load
-from nysplus_experiments.harness.measurement import (
-    ChildError,
-    Measure,
-    TimeLimit,
-    measure,
-    n_threads,
-    run_in_child,
-)
 from nysplus_experiments.speed.blas_floor import measure_floor
 from nysplus_experiments.speed.peers import FLOOR, SYSTEMS, System
 from nysplus_experiments.speed.schedule import (
@@ -96,11 +88,11 @@ def measure_system(
         _warm_up(problem, system, n)
         caught.clear()
         model = system.make(n, problem.gamma)
-        fitted = measure(model.fit, X, problem.codes)
+        fitted = measurement.measure(model.fit, X, problem.codes)
         # A short call is timed three times: the median is what a server would see.
-        calls = [measure(model.predict, X_test)]
+        calls = [measurement.measure(model.predict, X_test)]
         if calls[0].seconds < SHORT_PREDICT:
-            calls += [measure(model.predict, X_test) for _ in range(2)]
+            calls += [measurement.measure(model.predict, X_test) for _ in range(2)]
         predicted = sorted(calls, key=lambda call: call.seconds)[len(calls) // 2]
     columns = {
         "status": "ok",
@@ -112,7 +104,7 @@ def measure_system(
         "accuracy": 100 * float(np.mean(predicted.result == problem.test_codes)),
         "model_bytes": system.stored_bytes(model),
         "peak_mb": fitted.added_mb,
-        "predict_peak_mb": _above(predicted, fitted.before_mb),
+        "predict_peak_mb": replace(predicted, before_mb=fitted.before_mb).added_mb,
         "solver": getattr(model, "solver_", ""),
     }
     if objective and system.expansion is not None:
@@ -134,10 +126,6 @@ def _warm_up(problem: Problem, system: System, n: int | None) -> None:
     codes = np.unique(problem.codes[rows], return_inverse=True)[1]
     size = None if n is None else min(n, WARM_UP_SIZE)
     system.make(size, problem.gamma).fit(X[rows], codes).predict(X_test[:WARM_UP_ROWS])
-
-
-def _above(measured: Measure[Any], before: float) -> float | None:
-    return None if measured.peak_mb is None else max(measured.peak_mb - before, 0.0)
 
 
 def measure_products(problem: Problem, dtype: str, n: int) -> dict[str, Any]:
@@ -166,12 +154,12 @@ def measure_cell(
             library_waiting = True
             call = (load_and_measure_system, dataset, len(X), system)
     try:
-        columns = run_in_child(*call, time_limit=limit, library_waiting=library_waiting)
-    except TimeLimit as error:
+        columns = measurement.run_in_child(*call, time_limit=limit, library_waiting=library_waiting)
+    except measurement.TimeLimit as error:
         columns = {"status": "time limit", "note": str(error)}
-    except ChildError as error:
+    except measurement.ChildError as error:
         columns = {"note": " ".join(str(error).split())[:200]}
-    return replace(row, threads=n_threads(), **columns)
+    return replace(row, threads=measurement.n_threads(), **columns)
 
 
 def run(options: BenchOptions) -> None:
@@ -185,7 +173,7 @@ def run(options: BenchOptions) -> None:
     repeats = options.integer("repeats", 1 if options.smoke else REPEATS_BY_SECONDS[0][1])
     settings = {
         "time_limit": options.number("time-limit", TIME_LIMIT),
-        "tree_waiting": options.text("tree-waiting", "library", ("passive", "library")),
+        "tree_waiting": options.texts("tree-waiting", ["library"], ("passive", "library"))[0],
     }
     wanted: dict[Cell, int] = {}
     for repeat in range(repeats):

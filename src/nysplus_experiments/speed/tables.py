@@ -74,11 +74,6 @@ class Runs:
                 yield cells
 
 
-def dataset_title(name: str) -> str:
-    """Return the name of a dataset as the paper prints it."""
-    return DATASETS[name].title
-
-
 def system_title(name: str, dtype: str) -> str:
     """Return the name of a system, with the type of its rows if there are several."""
     several = sum(system.name == name for system in SYSTEMS) > 1
@@ -91,7 +86,7 @@ def data(runs: Runs) -> str:
     for dataset in runs.datasets:
         first = runs.runs.loc[dataset].iloc[0]
         counts = (f"{first['rows']:,}", f"{first['test_rows']:,}", str(first["features"]))
-        rows.append([dataset_title(dataset), *counts])
+        rows.append([DATASETS[dataset].title, *counts])
     return markdown(("data", "training rows", "test rows", "features"), rows)
 
 
@@ -100,7 +95,7 @@ def failures(runs: Runs) -> str:
     rows = []
     for (dataset, system, dtype, n), row in runs.failures.iterrows():
         reason = f"{row['status']} ({row['note']})"
-        rows.append([dataset_title(dataset), system_title(system, dtype), str(n or ""), reason])
+        rows.append([DATASETS[dataset].title, system_title(system, dtype), str(n or ""), reason])
     return markdown(("data", "system", "n", "reason"), rows) if rows else "None."
 
 
@@ -117,7 +112,7 @@ def same_work(runs: Runs) -> str:
 
         rows.append(
             [
-                *(dataset_title(ours[0]), str(ours[3]), f"{ours[2]} / {theirs[2]}"),
+                *(DATASETS[ours[0]].title, str(ours[3]), f"{ours[2]} / {theirs[2]}"),
                 short(runs.median(ours, "fit_seconds")),
                 *(spread(runs.ratios(theirs, ours, column)) for column in _COSTS[:2]),
                 both(percent, "accuracy"),
@@ -142,7 +137,7 @@ def largest_models(runs: Runs) -> str:
                 ours = cells[-1]
                 rows.append(
                     [
-                        *(dataset_title(dataset), system_title(*peer[1:3]), str(ours[3])),
+                        *(DATASETS[dataset].title, system_title(*peer[1:3]), str(ours[3])),
                         *(percent(runs.median(cell, "accuracy")) for cell in (peer, ours)),
                         *(spread(runs.ratios(peer, ours, column)) for column in _COSTS),
                     ]
@@ -163,7 +158,7 @@ def floor(runs: Runs) -> str:
         if below in runs:
             seconds = (short(runs.median(cell, "fit_seconds")) for cell in (ours, below))
             ratio = spread(runs.ratios(ours, below, "fit_seconds"))
-            names = (dataset_title(ours[0]), str(ours[3]), ours[2], solver)
+            names = (DATASETS[ours[0]].title, str(ours[3]), ours[2], solver)
             rows.append([*names, *seconds, ratio])
     header = ("data", "n", "type of rows", "solver", "fit, s", "floor, s", "fit / floor")
     return markdown(header, rows)
@@ -173,7 +168,7 @@ def defaults(runs: Runs) -> str:
     """Compare the defaults with uniform landmarks and a fixed ridge."""
     rows = [
         [
-            *(dataset_title(plain[0]), str(plain[3])),
+            *(DATASETS[plain[0]].title, str(plain[3])),
             short(runs.median(full, "fit_seconds")),
             spread(runs.ratios(full, plain, "fit_seconds")),
             *(percent(runs.median(cell, "accuracy")) for cell in (plain, full)),
@@ -195,7 +190,7 @@ def objective(runs: Runs) -> str:
         best, *found = (runs.values(cell, "objective").iloc[0] for cell in cells)
         gaps = (f"{value / best - 1:.1e}" for value in found)
         dataset, _, _, n = cells[0]
-        rows.append([dataset_title(dataset), str(n), short(best), runs.solver(cells[1]), *gaps])
+        rows.append([DATASETS[dataset].title, str(n), short(best), runs.solver(cells[1]), *gaps])
     header = (
         "data", "n", "J, nysplus float64", "solver of float32 rows", "nysplus float32",
         "scikit-learn float32", "scikit-learn float64",
@@ -225,18 +220,14 @@ def everything(runs: Runs) -> str:
             ]
             for cell in runs.cells(dataset)
         ]
-        summary = f"<summary>{dataset_title(dataset)}</summary>"
+        summary = f"<summary>{DATASETS[dataset].title}</summary>"
         parts.append(f"<details>\n{summary}\n\n{markdown(header, rows)}\n\n</details>")
     return "\n\n".join(parts)
 
 
 def losses_same_size(runs: Runs) -> str:
     """List the sizes at which scikit-learn's approximations are ahead of nysplus."""
-    header = ("data", "n", "system", "accuracy", "fit", "predict", "model size")
-    return _table_or_none(header, _same_size(runs))
-
-
-def _same_size(runs: Runs) -> Iterator[list[str]]:
+    rows = []
     for dataset in runs.datasets:
         for peer in runs.cells(dataset):
             _, name, dtype, n = peer
@@ -247,18 +238,14 @@ def _same_size(runs: Runs) -> Iterator[list[str]]:
             lost = [f"{points:.2f} points" if points > _SAME else ""]
             lost += [_times(runs.median(ours, c) / runs.median(peer, c)) for c in _COSTS]
             if any(lost):
-                yield [dataset_title(dataset), str(n), system_title(name, dtype), *lost]
+                rows.append([DATASETS[dataset].title, str(n), system_title(name, dtype), *lost])
+    header = ("data", "n", "system", "accuracy", "fit", "predict", "model size")
+    return markdown(header, rows) if rows else "None."
 
 
 def losses_same_accuracy(runs: Runs) -> str:
     """List the systems without a size that are ahead of every nysplus model of their accuracy."""
-    header = (
-        "data", "system", "accuracy, %", "best of nysplus, %", "fit", "predict", "model size",
-    )  # fmt: skip
-    return _table_or_none(header, _same_accuracy(runs))
-
-
-def _same_accuracy(runs: Runs) -> Iterator[list[str]]:
+    rows = []
     for dataset in runs.datasets:
         ours = [cell for cell in runs.cells(dataset) if cell[1] in _OURS]
         if not ours:
@@ -273,7 +260,10 @@ def _same_accuracy(runs: Runs) -> Iterator[list[str]]:
             if not equal or any(lost):
                 shown = percent(accuracy) if equal else f"**{percent(accuracy)}**"
                 highest = percent(runs.median(best, "accuracy"))
-                yield [dataset_title(dataset), system_title(*peer[1:3]), shown, highest, *lost]
+                names = (DATASETS[dataset].title, system_title(*peer[1:3]))
+                rows.append([*names, shown, highest, *lost])
+    header = ("data", "system", "accuracy, %", "best of nysplus, %", "fit", "predict", "model size")
+    return markdown(header, rows) if rows else "None."
 
 
 def _cheapest(runs: Runs, ours: list[Cell], peer: Cell, column: str) -> str:
@@ -288,8 +278,3 @@ def _cheapest(runs: Runs, ours: list[Cell], peer: Cell, column: str) -> str:
 def _times(ratio: float) -> str:
     """Write a ratio that is above one as printed, otherwise nothing."""
     return f"{ratio:.2f}×" if ratio >= 1.005 else ""
-
-
-def _table_or_none(header: tuple[str, ...], rows: Iterator[list[str]]) -> str:
-    found = list(rows)
-    return markdown(header, found) if found else "None."

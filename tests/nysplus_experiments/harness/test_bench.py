@@ -16,7 +16,7 @@ def test_options_have_types_and_defaults() -> None:
     assert (options.integer("repeats", 1), options.integer("other", 1)) == (3, 1)
     assert (options.number("limit", 2.0), options.number("other", 2.0)) == (0.5, 2.0)
     assert options.texts("systems", (), ("a", "b")) == ["a", "b"]
-    assert options.text("other", "c") == "c"
+    assert options.texts("other", ["c"]) == ["c"]
     assert options.choose_datasets(("usps", "letter")) == ["usps", "letter"]
     assert options.choose_datasets(("usps", "letter"), ("letter",)) == ["letter"]
     options.expect(*extra)
@@ -27,7 +27,7 @@ def test_options_have_types_and_defaults() -> None:
     [
         (lambda o: o.expect("sizes"), "--set way=… is not an option of this step"),
         (lambda o: o.integers("sizes", ()), "--set sizes=ten is not a number"),
-        (lambda o: o.text("way", "", ("a", "b")), "--set way: 'c' is unknown. Choose from a, b."),
+        (lambda o: o.texts("way", (), ("a", "b")), "--set way: 'c' is unknown. Choose from a, b."),
         (lambda o: o.choose_datasets(("letter",)), "--datasets: 'usps' is unknown"),
     ],
 )

@@ -11,8 +11,9 @@ from nysplus import EnsembleMap, NystroemClassifier, RandomizedMap
 from nysplus.landmarks import KMeans, NegativeMargin, SupervisedKMeans, SupportCentroids
 from nysplus_experiments.harness import datasets
 from nysplus_experiments.harness.datasets import Split
-from nysplus_experiments.paper import baselines, methods
+from nysplus_experiments.paper import methods
 from nysplus_experiments.paper.methods import METHODS, Trial, fit_method
+from nysplus_experiments.paper.trial import seed_of
 
 MAPS = {"Nys": "standard", "ENys": EnsembleMap(n_experts=5), "RNys": RandomizedMap()}
 
@@ -28,7 +29,7 @@ def trial(split: Split) -> Trial:
 
 
 def classifier(split: Split, n: int, first_size: int, **parameters: object) -> NystroemClassifier:
-    seed = methods.seed_of("digits", 1, first_size)
+    seed = seed_of("digits", 1, first_size)
     model = NystroemClassifier(
         n, gamma=split.gamma, alpha=methods.ALPHA, random_state=seed, **parameters
     )
@@ -128,7 +129,7 @@ def test_kernel_ridge_is_dense_kernel_ridge_with_a_free_intercept(split: Split) 
     fitted = fit_method("KRR", trial, 300)
     expected = (kernel(X_test, X) @ A + b).argmax(axis=1)
     np.testing.assert_array_equal(fitted.predict(X_test), expected)
-    expansion = baselines.kernel_ridge(trial.kernel, X, Y, methods.ALPHA)
+    expansion = methods.kernel_ridge(trial.kernel, X, Y, methods.ALPHA)
     np.testing.assert_allclose(expansion.intercept, b, rtol=1e-6)
     np.testing.assert_allclose(expansion(X_test), kernel(X_test, X) @ A + b, atol=1e-6)
     assert fitted.paper_bytes == 8 * 300 * (64 + 10)
@@ -171,8 +172,8 @@ def test_two_classes_have_one_output() -> None:
 
 
 def test_seeds_are_stable_and_differ() -> None:
-    assert methods.seed_of("usps", 0, 100) == 137226029
-    seeds = {methods.seed_of(d, t, n) for d in ("usps", "har") for t in (0, 1) for n in (10, 20)}
+    assert seed_of("usps", 0, 100) == 137226029
+    seeds = {seed_of(d, t, n) for d in ("usps", "har") for t in (0, 1) for n in (10, 20)}
     assert len(seeds) == 8
     assert all(0 <= seed < 2**32 for seed in seeds)
 

@@ -19,7 +19,7 @@ from nysplus_experiments.paper.experiment import (
 )
 from nysplus_experiments.paper.results import Key, Result, read_results
 from nysplus_experiments.paper.runner import plan, read_notes, run
-from nysplus_experiments.paper.trial import largest
+from nysplus_experiments.paper.trial import largest, seed_of
 
 SMALL = """
 trials = 2
@@ -265,7 +265,7 @@ def test_rows_are_complete(finished: Path, experiment: Experiment) -> None:
     pilot = by_key["digits", "Nys", 20, None, 0]
     final = by_key["digits", "Nys+", 10, 20, 0]
     assert final.first_stage_seconds == pilot.final_stage_seconds
-    assert final.seed == pilot.seed == methods.seed_of("digits", 0, 20)
+    assert final.seed == pilot.seed == seed_of("digits", 0, 20)
 
 
 def test_the_largest_peak_of_those_known() -> None:
@@ -313,7 +313,7 @@ def test_a_failing_row_is_a_row_and_is_tried_again(
     assert [row.method for row in failed] == ["RNys+", "RNys+"]
     assert failed[0].error == "MemoryError: too much, really"
     assert failed[0].accuracy is None
-    assert failed[0].seed == methods.seed_of("digits", 0, 20)
+    assert failed[0].seed == seed_of("digits", 0, 20)
     assert steps[-1].failed == 2
     assert len(rows) == 16
     again = run(experiment, tmp_path)

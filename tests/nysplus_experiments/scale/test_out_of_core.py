@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def fit(folder, source, repeat=0):
-    columns = out_of_core.fit_once(folder, source, 2000, 20, "negative-margin")
+    columns = out_of_core.fit_once(folder, source, "negative-margin", 2000, 20)
     names = ("synthetic", source, "negative-margin", 2000, 20, repeat)
     return out_of_core.OutOfCore(*names, **columns)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nysplus.landmarks import SELECTORS
-from nysplus_experiments.harness import records
+from nysplus_experiments.harness import problems, records
 from nysplus_experiments.harness.bench import RESULTS, BenchError, BenchOptions
 from nysplus_experiments.harness.datasets import DatasetNotFound
 from nysplus_experiments.harness.problems import SOURCES, load_problem
@@ -73,8 +73,8 @@ def test_a_rule_that_fails_is_reported_and_leaves_no_row(tmp_path, monkeypatch, 
             raise ValueError("no centroids today")
         return predict(model, problem)
 
-    predict = selectors.fit_and_predict
-    monkeypatch.setattr(selectors, "fit_and_predict", fail)
+    predict = problems.fit_and_predict
+    monkeypatch.setattr(problems, "fit_and_predict", fail)
     with pytest.raises(SystemExit, match="2 measurements failed"):
         _run(tmp_path)
     assert capsys.readouterr().out.count("ValueError: no centroids today") == 2

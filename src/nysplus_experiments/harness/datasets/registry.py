@@ -73,6 +73,15 @@ class Dataset:
     unique: bool = False
     notes: tuple[str, ...] = ()
 
+    def count_notes(self, n_train: int, n_test: int) -> list[str]:
+        """Return a sentence on counts that differ from the paper's."""
+        if self.paper is None or (n_train, n_test) == self.paper:
+            return []
+        return [
+            f"{self.title} has {n_train} training and {n_test} test rows here, "
+            f"{self.paper[0]} and {self.paper[1]} in the paper."
+        ]
+
 
 def _source(name: str, entry: dict[str, Any], n_features: int) -> Source:
     parse = formats.libsvm(n_features) if name == "libsvm" else getattr(formats, name)

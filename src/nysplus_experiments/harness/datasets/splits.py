@@ -72,13 +72,7 @@ def load(
     arrays = _read(row, download)
     notes = [*row.notes, *(str(note) for note in arrays.get("notes", ()))]
     X, y, X_test, y_test = _divide(row, arrays, int(trial), public_split, notes)
-    got = (len(X), len(X_test))
-    if row.paper is not None and got != row.paper:
-        notes.insert(
-            0,
-            f"{row.title} has {got[0]} training and {got[1]} test rows here, "
-            f"{row.paper[0]} and {row.paper[1]} in the paper.",
-        )
+    notes = [*row.count_notes(len(X), len(X_test)), *notes]
     X, X_test = _scale(X, X_test, row.scaling, dtype)
     y, y_test = y.astype(np.int64), y_test.astype(np.int64)
     return Split(name, X, y, X_test, y_test, row.gamma, tuple(notes))
