@@ -154,8 +154,8 @@ class Nystroem(
             feature_map = plan.approximation.build(
                 resolved.problem.kernel, landmarks.points, rng, principal=True
             )
-        found = {"feature_map_": feature_map, "component_indices_": landmarks.indices}
-        adopt(self, Columns.of(columns), **found)
+            found = {"feature_map_": feature_map, "component_indices_": landmarks.indices}
+            adopt(self, Columns.of(columns), **found)  # callbacks see the fitted estimator
         return self
 
     def transform(self, X: Any) -> Float:

@@ -95,7 +95,7 @@ class KernelMachine(CallbackSupportMixin):
             model = fit_model(plan, blocks, code, Columns.of(columns), rng)
             passes = "1 pass" if model.n_passes == 1 else f"{model.n_passes} passes"
             progress.note(f"{passes} over {blocks.n_rows:,} rows")
-        self._adopt(model)
+            self._adopt(model)  # callbacks see the fitted estimator
         journal.remove()
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: TargetCode | None) -> None:
@@ -111,8 +111,7 @@ class KernelMachine(CallbackSupportMixin):
             assert found is not None
             if code is None and found.kind == "classes":
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            model = add_rows(model, plan, blocks, found, Columns.of(columns), rng)
-        self._adopt(model)
+            self._adopt(add_rows(model, plan, blocks, found, Columns.of(columns), rng))
 
     def _fitted(self) -> FittedModel | None:
         """Return the fitted model, or None before a fit."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -57,17 +58,23 @@ def test_a_child_that_raises_dies_or_hangs() -> None:
         run_in_child(time.sleep, 60, time_limit=0.1)
 
 
-def test_threads_are_fixed_once(monkeypatch) -> None:
-    started = []
-    monkeypatch.setattr(os, "execv", lambda *command: started.append(command))
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY"):
-        monkeypatch.setenv(name, "3")
-    measurement.restart_with_fixed_threads()
-    assert started == [(sys.executable, sys.orig_argv)]
-    assert os.environ["OMP_WAIT_POLICY"] == "passive"
-    assert measurement.n_threads() == 3
-    measurement.restart_with_fixed_threads()
-    assert len(started) == 1
+def test_threads_are_fixed_once() -> None:
+    """In a process of its own: others change the environment while they start processes."""
+    code = """if True:
+        import os, sys
+        from nysplus_experiments.harness import measurement
+        started = []
+        os.execv = lambda *command: started.append(command)
+        measurement.restart_with_fixed_threads()
+        assert started == [(sys.executable, sys.orig_argv)], started
+        assert os.environ["OMP_WAIT_POLICY"] == "passive"
+        assert measurement.n_threads() == 3
+        measurement.restart_with_fixed_threads()
+        assert len(started) == 1
+    """
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY")
+    environment = os.environ | dict.fromkeys(names, "3")
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
 def test_the_environment_names_machine_and_versions() -> None:
