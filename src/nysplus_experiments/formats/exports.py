@@ -11,7 +11,6 @@ import itertools
 import statistics
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,8 +22,8 @@ import numpy as np
 from nysplus import NystroemClassifier
 from nysplus._bytes.quantise import pack_expansion
 from nysplus.export import to_c, to_json, to_onnx
+from nysplus_experiments.harness import measurement
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.harness.measurement import n_threads
 from nysplus_experiments.harness.problems import chosen_datasets, load_problem
 from nysplus_experiments.harness.records import Row
 
@@ -67,11 +66,7 @@ class Measured(NamedTuple):
 
 
 def _microseconds(call: Callable[[], Any], n_rows: int) -> float:
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
+    times = [measurement.measure(call).seconds for _ in range(REPEATS)]
     return 1e6 * statistics.median(times) / n_rows
 
 
@@ -82,10 +77,6 @@ def _timed(n_bytes: int, scores: Callable[[np.ndarray], np.ndarray], X: np.ndarr
     return Measured(n_bytes, batch, single, found)
 
 
-def _python(model: NystroemClassifier, X: np.ndarray) -> Measured:
-    return _timed(model.model_bytes_, model.decision_function, X)
-
-
 def _safetensors(model: NystroemClassifier, X: np.ndarray) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
@@ -93,16 +84,12 @@ def _safetensors(model: NystroemClassifier, X: np.ndarray) -> Measured:
         return Measured(path.stat().st_size)
 
 
-def _json(model: NystroemClassifier, X: np.ndarray) -> Measured:
-    return Measured(len(to_json(model).encode()))
-
-
 def _onnx(model: NystroemClassifier, X: np.ndarray) -> Measured:
     import onnxruntime
 
     made = to_onnx(model, scores=True).SerializeToString()
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = n_threads()
+    options.intra_op_num_threads = measurement.n_threads()
     session = onnxruntime.InferenceSession(made, options, providers=["CPUExecutionProvider"])
     return _timed(len(made), lambda rows: session.run(["scores"], {"X": rows})[0], X)
 
@@ -122,9 +109,9 @@ def _c(model: NystroemClassifier, X: np.ndarray) -> Measured:
 
 
 FORMATS: dict[str, Callable[[NystroemClassifier, np.ndarray], Measured]] = {
-    "Python": _python,
+    "Python": lambda model, X: _timed(model.model_bytes_, model.decision_function, X),
     "safetensors": _safetensors,
-    "JSON": _json,
+    "JSON": lambda model, X: Measured(len(to_json(model).encode())),
     "ONNX": _onnx,
     "C": _c,
 }
@@ -146,7 +133,11 @@ def measure(dataset: str, storage: str, max_rows: int) -> list[Export]:
         if scores is not None:
             change = float(np.abs(scores.reshape(expected.shape) - expected).max())
         times = (batch, single, change)
-        rows.append(Export(dataset, storage, name, *sizes, n_bytes, *times, accuracy, n_threads()))
+        rows.append(
+            Export(
+                dataset, storage, name, *sizes, n_bytes, *times, accuracy, measurement.n_threads()
+            )
+        )
     return rows
 
 

@@ -25,15 +25,15 @@ AnyRow = TypeVar("AnyRow")
 class Row:
     """Base of row classes; ``key`` names the columns of the task that a row belongs to."""
 
-    _key: ClassVar[tuple[str, ...]]
+    key_columns: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls, key: str) -> None:
-        cls._key = tuple(key.split())
+        cls.key_columns = tuple(key.split())
 
     @property
     def key(self) -> tuple[Any, ...]:
         """The task that the row belongs to."""
-        return tuple(getattr(self, name) for name in self._key)
+        return tuple(getattr(self, name) for name in self.key_columns)
 
 
 class ResultsError(ValueError):

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import astuple
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -82,7 +81,7 @@ def _measure(path: Path, tasks: Sequence[Task], outcomes: Iterator[tuple[Task, O
             rows = found if isinstance(found, list) else [found]
             for row in rows:
                 records.append(path, row)
-            text = _numbers(rows[-1], len(task))
+            text = _numbers(rows[-1])
         minutes = (time.perf_counter() - start) / 60
         words = " ".join(str(part) for part in task if part != "")
         print(f"{number} of {len(tasks)}, {minutes:.1f} min: {words}: {text}", flush=True)
@@ -110,12 +109,10 @@ def _outcomes(
             pool.shutdown(cancel_futures=True)
 
 
-def _numbers(row: Any, n_key: int) -> str:
-    """Return the measured columns of a row, which follow the columns of its key."""
-    names = list(type(row).__dataclass_fields__)[n_key:]
-    values = astuple(row)[n_key:]
+def _numbers(row: records.Row) -> str:
+    """Return the measured columns of a row."""
     return ", ".join(
         f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in zip(names, values, strict=True)
-        if value not in (None, "")
+        for name, value in vars(row).items()
+        if name not in row.key_columns and value not in (None, "")
     )

@@ -116,9 +116,6 @@ class CompactFit(Row, key="part dataset method setting seed"):
     threads: int
 
 
-# -- plan ----------------------------------------------------------------------------------------
-
-
 def in_bytes(setting: str) -> bool:
     """Tell a budget from a number of landmarks."""
     return setting.endswith("B")
@@ -195,9 +192,6 @@ def plan(parts: Sequence[str], datasets: Sequence[str], seeds: int = SEEDS) -> I
                         yield Key(part, dataset, method, setting, seed)
 
 
-# -- rows ----------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=1)  # the fits of a seed follow each other, and MNIST is large
 def rows_of(part: str, dataset: str, seed: int) -> Problem:
     """Return the rows of a fit, with classes as the numbers 0 to L − 1."""
@@ -221,9 +215,6 @@ def flipped(codes: np.ndarray, n_classes: int, seed: int) -> np.ndarray:
     wrong = codes.copy()
     wrong[chosen] += rng.randint(1, n_classes, size=len(chosen))
     return wrong % n_classes
-
-
-# -- one fit -------------------------------------------------------------------------------------
 
 
 def make_model(key: Key, problem: Problem) -> Any:
@@ -292,9 +283,6 @@ def run_fit(*key: Any) -> CompactFit:
         )
         return found
     return measure(*key)
-
-
-# -- the run -------------------------------------------------------------------------------------
 
 
 def warm_up() -> None:

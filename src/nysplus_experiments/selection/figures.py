@@ -14,12 +14,8 @@ from nysplus_experiments.harness.statistics import Estimate
 from nysplus_experiments.selection.comparison import Comparison
 
 # Colour and marker of each size, smallest first; more sizes start over.
-_LOOKS = (
-    (figures.ORANGE, "o"),
-    (figures.BLUE, "s"),
-    (figures.GREEN, "^"),
-    (figures.PURPLE, "D"),
-)
+_COLORS = (figures.ORANGE, figures.BLUE, figures.GREEN, figures.PURPLE)
+_LOOKS = tuple(zip(_COLORS, "os^D", strict=True))
 _STEP = 0.24  # between the sizes of a rule, where rules are 1 apart
 # Losses and gains are linear up to this many points and logarithmic beyond: most are below one
 # point, and some are above thirty.

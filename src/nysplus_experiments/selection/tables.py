@@ -55,13 +55,9 @@ def gains(compared: Comparison) -> str:
     def line(rule: str) -> list[str]:
         cells = [code(rule)]
         for over in others:
-            if over == rule:
-                cells += [MISSING, MISSING]
-            else:
-                cells += [
-                    points(compared.gain(rule, over), sign=True),
-                    bounds(compared.gain_over_datasets(rule, over)),
-                ]
+            gain, wide = compared.gain(rule, over), compared.gain_over_datasets(rule, over)
+            own = over == rule
+            cells += [MISSING, MISSING] if own else [points(gain, sign=True), bounds(wide)]
         return cells
 
     header = [part for over in others for part in (f"over `{over}`, points", "over datasets")]

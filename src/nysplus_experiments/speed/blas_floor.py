@@ -9,7 +9,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
@@ -22,24 +21,11 @@ SECONDS_TO_MEASURE = 0.5
 MIN_BLOCKS = 5
 
 
-@dataclass(frozen=True)
-class Floor:
-    """Seconds for all rows, one number a product."""
+def measure_floor(X: np.ndarray, n_landmarks: int) -> dict[str, float]:
+    """Return the seconds of each product for all rows of X, and of the floor.
 
-    product: float
-    triangular_product: float
-    triangular_solve: float
-    rank_k_update: float
-
-    @property
-    def seconds(self) -> float:
-        """The floor: the three products, the whitening in its faster form."""
-        whitening = min(self.triangular_product, self.triangular_solve)
-        return self.product + whitening + self.rank_k_update
-
-
-def measure_floor(X: np.ndarray, n_landmarks: int) -> Floor:
-    """Time the products on rows of X, in its precision; the first rows are the landmarks."""
+    The first rows are the landmarks. The whitening counts in its faster form.
+    """
     n_rows, n = len(X), n_landmarks
     block_rows = min(BLOCK_ROWS, n_rows)
     trmm, trsm, syrk = get_blas_funcs(("trmm", "trsm", "syrk"), dtype=X.dtype)
@@ -52,9 +38,9 @@ def measure_floor(X: np.ndarray, n_landmarks: int) -> Floor:
     # BLAS counts columns first: K.T is the same memory, read as the matrix that BLAS wants.
     steps: dict[str, Callable[[np.ndarray], object]] = {
         "product": lambda block: np.matmul(block, Z.T, out=K),
-        "triangular_product": lambda block: trmm(1.0, T, K.T, overwrite_b=1),
-        "triangular_solve": lambda block: trsm(1.0, T, K.T, overwrite_b=1),
-        "rank_k_update": lambda block: syrk(1.0, K.T, beta=1.0, c=C, overwrite_c=1),
+        "triangular product": lambda block: trmm(1.0, T, K.T, overwrite_b=1),
+        "triangular solve": lambda block: trsm(1.0, T, K.T, overwrite_b=1),
+        "rank-k update": lambda block: syrk(1.0, K.T, beta=1.0, c=C, overwrite_c=1),
     }
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     begin, first, blocks = time.perf_counter(), 0, -1
@@ -69,7 +55,9 @@ def measure_floor(X: np.ndarray, n_landmarks: int) -> Floor:
             seconds = {name: [] for name in steps}
         first = first + block_rows if first + 2 * block_rows <= n_rows else 0
     share = n_rows / block_rows
-    return Floor(**{name: share * statistics.median(times) for name, times in seconds.items()})
+    found = {name: share * statistics.median(times) for name, times in seconds.items()}
+    whitening = min(found["triangular product"], found["triangular solve"])
+    return {"floor": found["product"] + whitening + found["rank-k update"], **found}
 
 
 def run(options: BenchOptions) -> None:
@@ -77,12 +65,9 @@ def run(options: BenchOptions) -> None:
     options.expect("rows", "features", "sizes")
     n_rows = options.integer("rows", 5000 if options.smoke else 60_000)
     n_features = options.integer("features", 784)
-    names = [field.name for field in fields(Floor)]
     print("seconds for", n_rows, "rows of", n_features, "features")
-    print("type         n    floor", *(f"{name.replace('_', ' '):>18s}" for name in names))
     for dtype in ("float32", "float64"):
         X = np.random.RandomState(0).random_sample((n_rows, n_features)).astype(dtype)
         for n in options.integers("sizes", (250,) if options.smoke else (250, 1000, 2000)):
-            floor = measure_floor(X, n)
-            parts = (f"{getattr(floor, name):18.3f}" for name in names)
-            print(f"{dtype} {n:6d} {floor.seconds:8.3f}", *parts, flush=True)
+            parts = (f"{name} {seconds:.3f}" for name, seconds in measure_floor(X, n).items())
+            print(f"{dtype}, n = {n}:", ", ".join(parts), flush=True)

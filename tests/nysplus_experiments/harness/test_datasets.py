@@ -504,7 +504,7 @@ def test_describe(places, monkeypatch):
     found = {entry.dataset.name: entry for entry in datasets.describe()}
     assert list(found) == list(DATASETS)
     assert (found["shuttle"].where, found["shuttle"].present) == ("cache", True)
-    assert (found["digits"].where, found["digits"].path) == ("scikit-learn", None)
+    assert found["digits"].where == "scikit-learn"
     assert (found["mnist"].where, found["mnist"].present) == ("", False)
 
 

@@ -14,7 +14,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +32,10 @@ class DatasetError(ValueError):
 
 def open_binary(path: Path) -> IO[bytes]:
     """Open a file for reading, decompressing by its suffix (.bz2, .gz, .xz, .Z or none)."""
-    if path.suffix == ".bz2":
-        return cast("IO[bytes]", bz2.open(path))
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path))
-    if path.suffix == ".xz":
-        return cast("IO[bytes]", lzma.open(path))
     if path.suffix == ".Z":
         return io.BytesIO(unlzw(path.read_bytes()))
-    return path.open("rb")
+    openers: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
+    return openers.get(path.suffix, open)(path, "rb")
 
 
 def unlzw(data: bytes) -> bytes:
@@ -221,22 +216,21 @@ def svhn(paths: Sequence[Path]) -> Arrays:
     return _split(read(paths[0]), read(paths[1]))
 
 
+def _read_label_last(path: Path, delimiter: str | None = None) -> tuple[Array, Array]:
+    with open_binary(path) as stream:
+        table = read_table(stream, np.int16, delimiter)
+    return np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(np.uint8)
+
+
 def covtype(paths: Sequence[Path]) -> Arrays:
     """CovType from UCI: comma-separated whole numbers, label last."""
-    with open_binary(paths[0]) as stream:
-        table = read_table(stream, np.int16, ",")
-    return {"X": np.ascontiguousarray(table[:, :-1]), "y": table[:, -1].astype(np.uint8)}
+    X, y = _read_label_last(paths[0], ",")
+    return {"X": X, "y": y}
 
 
 def shuttle(paths: Sequence[Path]) -> Arrays:
     """Statlog Shuttle: whitespace-separated whole numbers, label last."""
-
-    def read(path: Path) -> tuple[Array, Array]:
-        with open_binary(path) as stream:
-            table = read_table(stream, np.int16)
-        return np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(np.uint8)
-
-    return _split(read(paths[0]), read(paths[1]))
+    return _split(_read_label_last(paths[0]), _read_label_last(paths[1]))
 
 
 BUZZ_MEMBER = "Twitter-Absolute-Sigma-500.data"

@@ -110,7 +110,6 @@ class Presence:
 
     dataset: Dataset
     where: str
-    path: Path | None
 
     @property
     def present(self) -> bool:
@@ -158,7 +157,7 @@ def describe() -> list[Presence]:
         path = find(name)
         where = next((w for w, folder in _places() if path and path.parent == folder), "")
         builtin = not path and not row.sources[0].files
-        result.append(Presence(row, "scikit-learn" if builtin else where, path))
+        result.append(Presence(row, "scikit-learn" if builtin else where))
     return result
 
 

@@ -110,15 +110,13 @@ def _drop_duplicates(
     keep_test, n_both_test = _first_occurrences(X_test, y_test)
     train, test = _keys(X[keep]), _keys(X_test[keep_test])
     n_shared = int(np.isin(test, train).sum())
-    notes.append(
+    notes += [
         f"Rows of {row.title} whose features occurred before are dropped: {len(keep)} of {len(X)} "
-        f"training rows and {len(keep_test)} of {len(X_test)} test rows are kept."
-    )
-    notes.append(
+        f"training rows and {len(keep_test)} of {len(X_test)} test rows are kept.",
         f"{n_both} feature vectors of the training file and {n_both_test} of the test file of "
-        f"{row.title} carry both labels; the first label is kept."
-    )
-    notes.append(f"{n_shared} test rows of {row.title} also occur among the training rows.")
+        f"{row.title} carry both labels; the first label is kept.",
+        f"{n_shared} test rows of {row.title} also occur among the training rows.",
+    ]
     return X[keep], y[keep], X_test[keep_test], y_test[keep_test]
 
 
