@@ -7,7 +7,6 @@ training rows, images by one range; for regression, features and target are stan
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +19,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import DatasetNotFound, load
+from nysplus_experiments.harness.measurement import measure
 
 MAX_TRAIN_ROWS, MAX_TEST_ROWS = 20_000, 10_000
 SMOKE = "digits"  # comes with scikit-learn
@@ -129,10 +129,8 @@ def chosen_datasets(options: BenchOptions, default: Sequence[str]) -> list[str]:
 
 def fit_and_predict(model: Any, problem: Problem) -> tuple[np.ndarray, float]:
     """Return the predictions of a model for the test rows, and the seconds of its fit."""
-    start = time.perf_counter()
-    model.fit(problem.X, problem.y)
-    seconds = time.perf_counter() - start
-    return model.predict(problem.X_test), seconds
+    fitted = measure(model.fit, problem.X, problem.y)
+    return model.predict(problem.X_test), fitted.seconds
 
 
 def accuracy(predicted: np.ndarray, problem: Problem) -> float:

@@ -138,14 +138,9 @@ class Comparison:
 
     def clear(self, rule: str, over: str) -> tuple[list[Cell], list[Cell]]:
         """Return the cells whose interval of the difference lies above, and below, zero."""
-        above, below = [], []
-        for cell, difference in zip(self.cells, self.of(rule) - self.of(over), strict=True):
-            found = estimate(difference)
-            if found.low > 0:
-                above.append(cell)
-            elif found.high < 0:
-                below.append(cell)
-        return above, below
+        found = list(zip(self.cells, map(estimate, self.of(rule) - self.of(over)), strict=True))
+        above = [cell for cell, difference in found if difference.low > 0]
+        return above, [cell for cell, difference in found if difference.high < 0]
 
 
 def compare(frame: pd.DataFrame, rule: str, value: str = "accuracy") -> Comparison | None:
