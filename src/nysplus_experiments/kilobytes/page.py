@@ -13,8 +13,8 @@ from nysplus_experiments.kilobytes.fits import FILE, PEERS, TREES
 
 #: Parts of the page, each a function of `tables`.
 TABLES = (
-    *("data", "accuracy", "svc", "any-size", "published", "tabular", "wrong-labels", "draws"),
-    *("regression", "refinement-time"),
+    *("data", "accuracy", "svc", "any-size", "other-libraries", "published", "tabular"),
+    *("wrong-labels", "draws", "regression", "refinement-time"),
 )
 
 

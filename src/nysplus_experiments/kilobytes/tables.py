@@ -147,6 +147,24 @@ def any_size(fits: pd.DataFrame) -> str:
     return markdown((*header, "its model", "difference"), lines)
 
 
+def other_libraries(fits: pd.DataFrame) -> str:
+    """Return one line a dataset with the accuracy and size of each model without a set size."""
+    systems = [compact.SVC, *TREES]
+    own = fits[fits["method"].isin(systems) & fits["accuracy"].notna()]
+    middles = own.groupby(["dataset", "method"])[["accuracy", "bytes"]].median()
+    lines = []
+    for name, source in SOURCES.items():
+        found = [
+            middles.loc[key] if (key := (name, each)) in middles.index else None for each in systems
+        ]
+        if any(each is not None for each in found):
+            cells = [
+                f"{e.accuracy:.2f} in {size(e.bytes)}" if e is not None else MISSING for e in found
+            ]
+            lines.append([source.title, *cells])
+    return markdown(["data", *(PEERS[each].title for each in systems)], lines)
+
+
 def published(fits: pd.DataFrame) -> str:
     """Return published results with the smallest refined model that is as accurate."""
     lines = []
