@@ -25,16 +25,22 @@ demo: $(READY)  ## train four kinds of landmarks on scikit-learn's digits: a tab
 	$(BIN)/python examples/digits_by_size.py
 
 # All tests that need the Dask cluster go to one worker, which starts it once.
+# Coverage takes half the time again, so that thousands of small fits which cover nothing new go
+# without.
+CONTRACT := tests/api/test_contract.py
+COVERED = $(PYTEST) --cov --cov-report=term:skip-covered --ignore=$(CONTRACT)
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test: lint  ## lint, types, tests, doctests, pages, and at least 97 % of lines and branches covered
-	$(PYTEST) --durations=5 --cov --cov-report=term:skip-covered
+	$(PYTEST) $(CONTRACT)
+	$(COVERED)
 
 test-fast: $(READY)  ## what takes a minute: neither lint nor slow tests
 	$(PYTEST) -m "not slow and not all_combinations"
 
 test-all: lint  ## everything, scikit-learn's checks of all combinations included: half an hour
-	$(PYTEST) -m "" --cov --cov-report=term:skip-covered
+	$(PYTEST) -m "" $(CONTRACT)
+	$(COVERED) -m ""
 
 OLDEST := .venv-oldest
 test-oldest: $(OLDEST)/.ready  ## the tests with the lowest versions that pyproject.toml allows

@@ -70,7 +70,7 @@ def client():
         n_workers=2,
         threads_per_worker=1,
         processes=False,
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         protocol="inproc",
         set_as_default=True,
     ) as client:

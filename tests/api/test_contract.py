@@ -22,12 +22,8 @@ from nysplus import (
 )
 from nysplus.landmarks import SELECTORS
 
-pytestmark = [
-    # The checks use fewer rows than 100, so the warning about that is part of every run.
-    pytest.mark.filterwarnings("ignore:n_components=100 exceeds"),
-    # Thousands of small fits run lines that other tests cover, and measuring takes half their time.
-    pytest.mark.no_cover,
-]
+# The checks use fewer rows than 100, so the warning about that is part of every run.
+pytestmark = pytest.mark.filterwarnings("ignore:n_components=100 exceeds")
 
 SHORT = Refinement(n_epochs=1, search=False)
 SIZES = [100, 5]

@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def cluster():
     import dask
     from dask_rows import LOCAL
@@ -24,7 +24,7 @@ def cluster():
         yield cluster
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def _connection(cluster):
     from distributed import Client
 
