@@ -39,8 +39,8 @@ def check_rows(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) 
         checked = validate_data(estimator, X, y, accept_sparse="csr", dtype="numeric", **checks)
         # Some data frames become arrays of objects, which may be numbers or text.
         if isinstance(checked, tuple):
-            return _as_numbers(checked[0]), checked[1]
-        return _as_numbers(checked)
+            return canonical(_as_numbers(checked[0])), checked[1]
+        return canonical(_as_numbers(checked))
     except ValueError as error:
         columns = _text_columns(X)
         if not columns:
@@ -49,6 +49,19 @@ def check_rows(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) 
             f"X has columns that are not numbers: {columns}. Encode them first (for example with "
             f"sklearn.preprocessing.OneHotEncoder) or drop them. ({error})"
         ) from error
+
+
+def canonical(X: Any) -> Any:
+    """Return X with one entry for each cell: duplicate entries of a CSR matrix are summed.
+
+    Kernels take entries one by one, and norms of rows with duplicates would be wrong. The given
+    matrix is not changed.
+    """
+    if not sp.issparse(X) or X.has_canonical_format:
+        return X
+    summed = X.copy()
+    summed.sum_duplicates()
+    return summed
 
 
 def _as_numbers(X: Any) -> Any:
@@ -94,9 +107,22 @@ def flat_labels(y: Any) -> npt.NDArray[Any]:
     """Return class labels with one dimension, or a 0/1 label indicator as an array."""
     check_classification_targets(y)
     if type_of_target(y).startswith("multilabel"):
-        return y.toarray() if sp.issparse(y) else np.asarray(y)
+        indicator: npt.NDArray[Any] = y.toarray() if sp.issparse(y) else np.asarray(y)
+        check_indicator(indicator)
+        return indicator
     labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
     return labels
+
+
+def check_indicator(y: npt.NDArray[Any]) -> None:
+    """Raise unless a matrix of labels consists of zeros and ones."""
+    other = y[(y != 0) & (y != 1)]
+    if other.size:
+        raise ValueError(
+            f"y has {y.shape[1]} columns, which must be a 0/1 indicator of labels, and contains "
+            f"{other[0]}. Pass 0 and 1, one column of classes, or use NystroemRegressor "
+            "for values."
+        )
 
 
 def check_classes(classes: npt.NDArray[Any], masses: Float) -> None:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.target_codes import ClassCode, TargetCode, code_of
 from nysplus._typing import Float, Kind
+from nysplus._validation import check_indicator
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Survey:
             self.masses = ClassCode(self.classes).encode(labels).masses(weight)
             return
         if kind == "classes":
-            _check_indicator(y)
+            check_indicator(y)
         self.values = MeanAndScatter.of_columns(self.code(kind).encode(y).coded(), weight)
 
     def __iadd__(self, other: Survey) -> Survey:
@@ -225,12 +226,3 @@ def _mixed(some: npt.NDArray[Any], others: npt.NDArray[Any]) -> ValueError:
         f"y contains text in some rows and numbers in others: {some.tolist()[:3]} and "
         f"{others.tolist()[:3]}. Use one of them."
     )
-
-
-def _check_indicator(y: npt.NDArray[Any]) -> None:
-    other = y[(y != 0) & (y != 1)]
-    if other.size:
-        raise ValueError(
-            f"y has {y.shape[1]} columns, which must be a 0/1 indicator of labels, and contains "
-            f"{other[0]}. Pass one column of classes, or the indicator."
-        )

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nysplus._rows.readers.base import Chunk, Source, check_chunk
+from nysplus._validation import canonical
 
 
 class BlockRows(Source):
@@ -94,7 +95,7 @@ def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
         )
     X, y, weight = (*parts, None, None)[:3]
     try:
-        rows = X.tocsr() if sp.issparse(X) else np.asarray(X)
+        rows = canonical(X.tocsr()) if sp.issparse(X) else np.asarray(X)
         # Data frames of numbers and booleans become arrays of objects.
         rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
         y = None if y is None else np.asarray(y)
