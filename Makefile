@@ -24,19 +24,19 @@ $(READY): pyproject.toml
 demo: $(READY)  ## train four kinds of landmarks on scikit-learn's digits: a table and a figure
 	$(BIN)/python examples/digits_by_size.py
 
-# All tests that need the Dask cluster go to one worker, which starts it once.
-# Coverage takes half the time again, so that thousands of small fits which cover nothing new go
-# without.
-CONTRACT := tests/api/test_contract.py
-COVERED = $(PYTEST) --cov --cov-report=term:skip-covered --ignore=$(CONTRACT)
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+# A file's tests stay together: models and clusters that they share are made once.
+BY_FILE := --dist loadfile
+# Coverage takes half the time again: thousands of small fits that cover nothing new go without.
+CONTRACT := tests/api/test_contract_of_combinations.py
+COVERED = $(PYTEST) $(BY_FILE) --cov --cov-report=term:skip-covered --ignore=$(CONTRACT)
 
 test: lint  ## lint, types, tests, doctests, pages, and at least 97 % of lines and branches covered
 	$(PYTEST) $(CONTRACT)
 	$(COVERED)
 
 test-fast: $(READY)  ## what takes a minute: neither lint nor slow tests
-	$(PYTEST) -m "not slow and not all_combinations"
+	$(PYTEST) $(BY_FILE) --ignore=$(CONTRACT) -m "not slow"
 
 test-all: lint  ## everything, scikit-learn's checks of all combinations included: half an hour
 	$(PYTEST) -m "" $(CONTRACT)
@@ -44,7 +44,7 @@ test-all: lint  ## everything, scikit-learn's checks of all combinations include
 
 OLDEST := .venv-oldest
 test-oldest: $(OLDEST)/.ready  ## the tests with the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 $(OLDEST)/$(BIN_NAME)/python -m pytest -n $(WORKERS) --dist loadgroup
+	OMP_NUM_THREADS=1 $(OLDEST)/$(BIN_NAME)/python -m pytest -n $(WORKERS) $(BY_FILE)
 
 $(OLDEST)/.ready: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv --clear $(OLDEST)

@@ -84,6 +84,7 @@ def test_several_classes_of_an_indefinite_kernel_have_mean_margins():
     np.testing.assert_allclose(from_svc(svc).decision_function(TEST), expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_digits_agree_with_the_votes(digits):
     X, y = digits
     svc = SVC(C=10).fit(X[::2], y[::2])

@@ -50,6 +50,7 @@ each_page_with_code = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @each_page_with_code
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # blocks may write files

@@ -18,6 +18,8 @@ from nysplus._compression.misfit import Misfit
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
 
+pytestmark = pytest.mark.slow
+
 
 def log_loss(model, X, y):
     P = model.predict_proba(X)

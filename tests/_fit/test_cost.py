@@ -29,6 +29,7 @@ def test_seconds_follow_the_line_through_two_fits(clock, n_rows):
     assert max(rows for rows, *_ in clock) == min(n_rows, _cost.TRIAL_ROWS)
 
 
+@pytest.mark.slow
 def test_trials_get_smaller_as_landmarks_and_features_get_more(clock):
     for n, d in [(10, 5), (2000, 5), (10, 5000)]:
         NystroemClassifier(n).estimate_cost((10**8, d))

@@ -188,6 +188,7 @@ def test_sparse_rows_are_refined_as_dense_ones():
     assert sparse.comparison.before == dense.comparison.before
 
 
+@pytest.mark.slow
 def test_directions_of_sparse_rows():
     X, targets = _waves(600)
     rows = sp.csr_matrix(X)

@@ -94,6 +94,7 @@ def _dense(A):
 
 
 # a client that stops leaves sockets to the garbage collector
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("selection", ["uniform", "kmeans", "negative-margin"])
 def test_fit_equals_that_of_projected_rows(blocks, P, selection):

@@ -230,6 +230,7 @@ def _fit_and_send(connection):
     connection.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
 )
@@ -252,6 +253,7 @@ def test_a_forked_child_fits_as_its_parent_did(two_threads):
         child.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_joblib_fits_the_same_models(backend, two_threads):
     X, y = make_moons(1500, noise=0.3, random_state=0)

@@ -165,6 +165,7 @@ def test_the_transformer_goes_by_y(rng):
         features.fit(X)
 
 
+@pytest.mark.slow
 def test_grid_search_over_everything_new(rng):
     X, y = checkerboard(rng, 200, 2)
     grid = {

@@ -11,6 +11,8 @@ from sklearn.datasets import load_digits, make_classification, make_moons
 import nysplus
 from nysplus import NystroemClassifier, NystroemRegressor, Refinement, load
 
+pytestmark = pytest.mark.slow
+
 SHORT = Refinement(n_epochs=10)
 # For what holds however well a model is trained.
 SHORTEST = Refinement(n_epochs=3, search=False)

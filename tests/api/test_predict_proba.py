@@ -105,6 +105,7 @@ def irrelevant():
     return factories.few_that_matter(2000, 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["diagonal", "full", 2, LearnedMetric("diagonal", n_rounds=1)])
 def test_a_metric_finds_the_features_that_matter(metric, irrelevant):
     X, y = irrelevant
@@ -147,6 +148,7 @@ def test_partial_fit_keeps_the_metric_of_the_first_block(irrelevant):
         model.merge(other)
 
 
+@pytest.mark.slow
 def test_a_metric_from_disk_is_that_in_memory(irrelevant, tmp_path):
     X, y = irrelevant
     np.save(tmp_path / "X.npy", X)

@@ -11,6 +11,8 @@ from sklearn.model_selection import GridSearchCV
 import nysplus
 from nysplus import NystroemClassifier, Refinement
 
+pytestmark = pytest.mark.slow
+
 QUICK = Refinement(n_epochs=30, widths=(0.15,))
 
 

@@ -146,6 +146,7 @@ def test_real_data(name, tmp_path):
         check_classifier(tmp_path, model, data.X_test[:1000].astype(np.float64))
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize("dtype", ["float16", "int8"])
 @pytest.mark.parametrize("metric", [None, "diagonal", 12])
@@ -160,6 +161,7 @@ def test_fewer_bytes(digits, tmp_path, dtype, metric):
     check_classifier(tmp_path, model, X[600:], dtype="float32")
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize(
     "kernel",

@@ -100,6 +100,7 @@ def test_as_many_landmarks_as_rows_of_the_pool():
         assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.slow
 def test_sparse_rows_stay_sparse():
     """2000 rows of 20000 features hold half a megabyte; a dense class would be 160."""
     X = sp.random(2000, 20_000, 0.001, "csr", random_state=0)

@@ -92,6 +92,7 @@ def test_greedy_ties_go_to_the_first_row(block):
     np.testing.assert_array_equal(found, np.arange(0, 60, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 8])
 @pytest.mark.parametrize(
     "kernel",

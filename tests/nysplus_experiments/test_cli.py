@@ -26,6 +26,8 @@ from nysplus_experiments.paper.methods import METHODS
 from nysplus_experiments.paper.results import Result, read_results
 from nysplus_experiments.paper.runner import run
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENT = """
 trials = 2
 [[run]]

@@ -11,10 +11,13 @@ from nysplus_experiments.harness.bench import DOCS, RESULTS
 from nysplus_experiments.harness.pages import PAGES, page, stale
 
 pytest.importorskip("pandas", reason="tables need pandas")
-pytestmark = pytest.mark.skipif(
-    not (DOCS / "results").is_dir() or not RESULTS.is_dir(),
-    reason="an installed package has no pages",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (DOCS / "results").is_dir() or not RESULTS.is_dir(),
+        reason="an installed package has no pages",
+    ),
+]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -26,7 +26,7 @@ import dask.dataframe as dd
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 # Marks of all tests with a cluster.
 MARKS = [
-    pytest.mark.xdist_group("distributed"),
+    pytest.mark.slow,
     # a cluster that stops leaves sockets and subprocess handles to the garbage collector
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

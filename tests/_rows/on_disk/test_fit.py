@@ -30,6 +30,8 @@ from nysplus._rows.on_disk import read
 from nysplus._rows.readers import open_source
 from nysplus.landmarks import NegativeMargin
 
+pytestmark = pytest.mark.slow
+
 
 @every_store
 def test_sources_have_several_chunks(tmp_path, store):

@@ -35,6 +35,8 @@ from nysplus._rows.readers import open_source
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
 
+pytestmark = pytest.mark.slow
+
 # survey, landmarks, moments, leave-one-out; two-stage rules: pilot, its leave-one-out, scores;
 # from a table, rows that are picked out are read for: also those that scale probabilities
 PASSES = [

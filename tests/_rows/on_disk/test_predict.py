@@ -25,6 +25,8 @@ from row_stores import (
 
 from nysplus import Nystroem
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("target", ["text", "labels", "two-values"])
 @every_store

@@ -82,6 +82,7 @@ print(rows, max(peak, resident()) - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_memmap_does_not_stay_in_memory(tmp_path):
     path = tmp_path / "X.bin"

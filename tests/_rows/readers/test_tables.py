@@ -407,6 +407,7 @@ def test_csv_file_without_rows(tmp_path, data):
     assert_rows(open_source(tmp_path, "label", "w"), *data)
 
 
+@pytest.mark.slow
 def test_without_pyarrow(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,y\n1,2\n")

@@ -30,6 +30,8 @@ from nysplus._ridge.rules import SolverRules
 from nysplus._runtime.checkpoint import Checkpoint
 from nysplus.kernels import RBF
 
+pytestmark = pytest.mark.slow
+
 # ---- going on -----------------------------------------------------------------------------------
 
 

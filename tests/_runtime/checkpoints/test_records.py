@@ -173,6 +173,7 @@ def test_truncated_records(record, share):
         make_model().fit(X, TARGETS["classes"], checkpoint=record)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_flipped_bits_are_found_or_harmless(record, seed):
     content, rng = record.read_bytes(), np.random.RandomState(seed)

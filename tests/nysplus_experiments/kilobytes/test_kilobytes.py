@@ -26,6 +26,7 @@ def _run(tmp_path):
     return options.path(fits.FILE)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
     quick = Refinement(search=False, n_epochs=5)
     monkeypatch.setattr(fits, "REFINE", {"selected": False, "refined": quick, "quick": quick})
@@ -248,6 +249,7 @@ def _invent(keys, folder):
         records.append(path, _fit(*key, accuracy=accuracy, n_bytes=int(n_bytes)))
 
 
+@pytest.mark.slow
 def test_tables_of_all_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(records.os, "fsync", lambda descriptor: None)
     _invent(_everything(monkeypatch), tmp_path)

@@ -64,6 +64,7 @@ def legend(figure):
     return [entry.get_text() for entry in figure.legends[0].get_texts()]
 
 
+@pytest.mark.slow
 def test_all_five_figures_are_written(tmp_path):
     pytest.importorskip("matplotlib")
     paths = figures.draw_all(made_up(("letter", "digits")), tmp_path / "new")

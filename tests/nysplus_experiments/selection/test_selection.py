@@ -82,12 +82,14 @@ def test_a_rule_that_fails_is_reported_and_leaves_no_row(tmp_path, monkeypatch, 
     assert {fit.selector for fit in fits} == {"uniform"}
 
 
+@pytest.mark.slow
 def test_worker_processes_share_the_fits(tmp_path):
     STEPS["selectors"](_options(tmp_path, workers="1", widths="scale", selectors="uniform"))
     fits = records.read(tmp_path / "selection" / "selection.csv", selectors.SelectionFit)
     assert [fit.key for fit in fits] == [("digits", 20, "scale", "uniform", 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["gamma", "ablation", "calibration"])
 def test_a_step_measures_what_its_file_lacks(tmp_path, monkeypatch, capsys, step):
     monkeypatch.setattr(gamma, "GRID_POWERS", range(2))
