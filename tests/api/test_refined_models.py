@@ -92,7 +92,7 @@ def test_from_disk_as_in_memory(rows, tmp_path):
 
 
 def test_in_a_grid_search():
-    X, y = make_moons(300, noise=0.2, random_state=0)
+    X, y = make_moons(150, noise=0.2, random_state=0)
     model = NystroemClassifier(8, refine=Refinement(n_epochs=2), random_state=0)
     grid = {"refine": [False, True], "n_components": [4]}
     assert GridSearchCV(model, grid, cv=2).fit(X, y).best_score_ > 0.8
