@@ -57,6 +57,11 @@ def invoke(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+def heed_interrupts() -> None:
+    """Undo what a shell does to jobs in the background, which children would inherit."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start_command(*arguments: object) -> subprocess.Popen[str]:
     source = str(Path(nysplus.__file__).parent.parent)
     return subprocess.Popen(
@@ -65,6 +70,7 @@ def start_command(*arguments: object) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=None if sys.platform == "win32" else heed_interrupts,
     )
 
 
