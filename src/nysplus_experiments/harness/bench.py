@@ -48,7 +48,7 @@ class BenchOptions:
                 )
 
     def choose_datasets(self, known: Sequence[str], default: Sequence[str] = ()) -> list[str]:
-        """Return the datasets asked for, ``default`` (or all known ones) without any."""
+        """Return the datasets of the command line, or by default ``default`` or all known ones."""
         return _checked("--datasets", self.datasets or default or known, known)
 
     def texts(self, name: str, default: Sequence[str], choices: Sequence[str] = ()) -> list[str]:

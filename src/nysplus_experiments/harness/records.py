@@ -104,7 +104,7 @@ def read_last(path: Path, row_class: type[AnyRow]) -> list[AnyRow]:
     """Return the last row of each key: a failed or disturbed row and its retry count once."""
     found: dict[Hashable, AnyRow] = {}
     for row in read(path, row_class):
-        key = row.key  # type: ignore[attr-defined]
+        key = row.key  # type: ignore[attr-defined]  # rows have one
         found.pop(key, None)
         found[key] = row
     return list(found.values())

@@ -74,7 +74,7 @@ def _measure(path: Path, tasks: Sequence[Task], outcomes: Iterator[tuple[Task, O
             found = outcome()
         except BrokenProcessPool:
             raise
-        except Exception as error:
+        except Exception as error:  # one failed task does not end the run
             failures += 1
             text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         else:
