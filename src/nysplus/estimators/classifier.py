@@ -174,10 +174,8 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _target_spec(
-        self, code: TargetCode | None = None, needs_two_classes: bool = True
-    ) -> TargetSpec:
-        return TargetSpec(self._kind, self.class_weight, code, needs_two_classes=needs_two_classes)
+    def _target_spec(self) -> TargetSpec:
+        return TargetSpec(self._kind, self.class_weight)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
