@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -34,7 +35,7 @@ from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import FileJournal, Journal, fit_fingerprint
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of
 from nysplus._typing import Float, Kind
-from nysplus._validation import check_count
+from nysplus._validation import check_count, check_some_weigh
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import make_kernel
 from nysplus.persistence import save
@@ -69,11 +70,9 @@ class KernelMachine(CallbackSupportMixin):
     n_features_in_: int
     _model: FittedModel
 
-    def _target_spec(
-        self, code: TargetCode | None = None, needs_two_classes: bool = True
-    ) -> TargetSpec:
+    def _target_spec(self) -> TargetSpec:
         """Return the targets that a fit needs."""
-        return TargetSpec(self._kind, code=code, needs_two_classes=needs_two_classes)
+        return TargetSpec(self._kind)
 
     def _plan(self, rows: RowsToOpen) -> Plan:
         """Check all parameters, before any work."""
@@ -101,8 +100,10 @@ class KernelMachine(CallbackSupportMixin):
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: TargetCode | None) -> None:
         """Fit a model to more rows and adopt it."""
         model, columns = self._fitted(), copy(self)
-        # the other classes may come in later calls
-        spec = self._target_spec(code, needs_two_classes=False)
+        # the other classes may come in later calls, and rows of weight zero are ignored
+        spec = replace(
+            self._target_spec(), code=code, needs_two_classes=False, needs_weight=model is None
+        )
         rows = open_rows(columns, X, y, sample_weight, spec, reset=model is None)
         plan = self._plan(rows)
         rng = check_random_state(self.random_state)
@@ -111,6 +112,11 @@ class KernelMachine(CallbackSupportMixin):
             assert found is not None
             if code is None and found.kind == "classes":
                 raise ValueError("classes must be passed on the first call to partial_fit.")
+            weighs = blocks.target_spread().mass > 0
+            if model is None:
+                check_some_weigh(int(weighs))
+            elif not weighs:
+                return
             self._adopt(add_rows(model, plan, blocks, found, Columns.of(columns), rng))
 
     def _fitted(self) -> FittedModel | None:

@@ -153,8 +153,11 @@ def _scoring(stored: PackedExpansion, kernel: CKernel) -> str:
 def _predicting(content: Contents) -> str:
     """Return the functions that make predictions and probabilities of scores."""
     binary = content.kind == "classes" and content.n_outputs == 1
+    kind = "two_classes" if binary else content.kind
+    if content.slope is None:
+        return _template(kind)
     slope, twice = literal(content.slope), literal(2.0 * content.slope)
-    return _filled("two_classes" if binary else content.kind, slope=slope, twice=twice)
+    return f"{_template(kind)}\n{_filled(f'{kind}_probabilities', slope=slope, twice=twice)}"
 
 
 def _classes(content: Contents) -> str:
@@ -244,6 +247,7 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
 
     The function of a multilabel model is ``void nysplus_predict(const float *x, int *labels)``,
     that of a regressor ``void nysplus_predict(const float *x, float *y)``, without probabilities.
+    A classifier of `from_svc` that has no ``predict_proba`` has no function for probabilities.
     The sizes are macros (``NYSPLUS_FEATURES``, ``NYSPLUS_SCORES``). The stack takes 8 L bytes and
     some scalars, and 4 r bytes more for a learned map. Kernels that fall off with the distance
     give the intercepts as scores of rows far from all landmarks, infinite rows included.
