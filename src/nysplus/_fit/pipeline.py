@@ -9,7 +9,7 @@ import numpy as np
 from nysplus._bytes.budget import Limit
 from nysplus._bytes.quantise import quantise
 from nysplus._fit.model import Columns, FittedModel
-from nysplus._fit.plan import Plan
+from nysplus._fit.plan import Plan, warn_of_memory
 from nysplus._fit.size import choose_size, fitting_landmarks, sizes_within
 from nysplus._holdout import PairedComparison, row_scores
 from nysplus._learning.refine import Refined, refine
@@ -120,6 +120,7 @@ def fit_model(
 
 def resolve_kernel(plan: Plan, blocks: RowBlocks, rng: np.random.RandomState) -> Resolved:
     """Settle the metric and the kernel's width."""
+    warn_of_memory(plan, blocks.n_candidates)
     n, selector, projection = plan.n_landmarks, plan.selector, None
     problem = Problem(blocks, plan.kernel, plan.approximation, plan.alphas)
     if plan.budget is not None:  # the number of landmarks is not known yet, but about this

@@ -229,12 +229,13 @@ class StreamBlocks(SurveyedBlocks):
         """Return some rows in the given order, read in one pass up to the last of them."""
         order = np.argsort(rows, kind="stable")
         ordered, found = rows[order], []
+        needed = int(ordered[-1]) + 1
         self.progress.passes += 1
-        with self.progress.stage(f"{len(rows):,} rows", int(ordered[-1]) + 1, None) as advance:
+        with self.progress.stage(f"{len(rows):,} rows", needed, None) as advance:
             for chunk in read(self.source):
                 first, last = np.searchsorted(ordered, [chunk.start, chunk.start + chunk.n_rows])
                 found.append(chunk.take(ordered[first:last] - chunk.start))
-                advance(chunk.n_rows)
+                advance(min(chunk.n_rows, needed - chunk.start))
                 if last == len(ordered):
                     break
         return join_chunks(found).take(np.argsort(order))
