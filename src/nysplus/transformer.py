@@ -13,12 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from nysplus._fit.model import Columns, adopt
 from nysplus._fit.parameters import (
+    AdvisingMixin,
     AlphaLike,
     ApproximationLike,
     GammaLike,
     KernelLike,
     RandomStateLike,
     SelectionLike,
+    advising,
 )
 from nysplus._fit.pipeline import ModelSize, choose_landmarks, resolve_kernel
 from nysplus._fit.plan import make_plan
@@ -35,7 +37,11 @@ from nysplus.landmarks import make_selector
 
 
 class Nystroem(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+    AdvisingMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Approximate a kernel feature map with few landmarks, chosen with or without labels.
 
@@ -95,6 +101,7 @@ class Nystroem(
     True
     """
 
+    @advising
     def __init__(
         self,
         kernel: KernelLike = "rbf",
@@ -131,7 +138,8 @@ class Nystroem(
         X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
             As for :meth:`NystroemClassifier.fit`.
         y : array-like, optional
-            Targets, for supervised selections. For tables, the name of their column.
+            Targets, for supervised selections. For tables and data frames also the name
+            of their column.
 
         Returns
         -------

@@ -19,7 +19,12 @@ from nysplus._rows.targets import (
     ValueTargets,
 )
 from nysplus._typing import Float, Kind, TargetKind
-from nysplus._validation import check_classes, check_no_class_weight, class_factors
+from nysplus._validation import (
+    as_values,
+    check_classes,
+    check_no_class_weight,
+    class_factors,
+)
 
 
 class TargetCode(ABC):
@@ -282,7 +287,7 @@ class ValueCode(TargetCode):
     def encode(self, y: npt.NDArray[Any]) -> ValueTargets:
         """Return the values, a column for each output."""
         Y = _columns(y, self.n_outputs, f"{self.n_outputs} columns of values")
-        return ValueTargets(Y.astype(np.float64))
+        return ValueTargets(as_values(Y))
 
     def as_targets(self, scores: Float) -> ValueTargets:
         """Return the scores."""
