@@ -19,6 +19,7 @@ from nysplus._fit.cost import Cost, estimate, invented_rows
 from nysplus._fit.incremental import add_rows, merged, retuned
 from nysplus._fit.model import Columns, FittedModel, adopt
 from nysplus._fit.parameters import (
+    AdvisingMixin,
     AlphaLike,
     CheckpointLike,
     GammaLike,
@@ -30,6 +31,7 @@ from nysplus._fit.plan import Plan, make_alphas, make_plan
 from nysplus._fit.score import evaluate
 from nysplus._learning.refine import Refinement
 from nysplus._rows.applying import apply_to_rows
+from nysplus._rows.frames import split_frame
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import FileJournal, Journal, fit_fingerprint
@@ -53,7 +55,7 @@ def sums_rows(estimator: KernelMachine) -> bool:
     return True
 
 
-class KernelMachine(CallbackSupportMixin):
+class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     """Base of the classifier and the regressor.
 
     Everything fitted is in one record, `_model`; the fitted attributes are views of it.
@@ -220,7 +222,8 @@ class KernelMachine(CallbackSupportMixin):
         """
         check_is_fitted(self)
         if not is_elsewhere(X):
-            result: float = super().score(X, y, sample_weight)
+            names = getattr(self, "feature_names_in_", None)
+            result: float = super().score(*split_frame(X, y, sample_weight, names))
             return result
         # rows may have classes that the model does not know, and never gets right
         code = None if self._model.code.kind == "classes" else self._model.code
