@@ -19,7 +19,7 @@ from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import Journal, Step
 from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.progress import Progress
-from nysplus._runtime.threads import ahead, in_threads, thread_count
+from nysplus._runtime.threads import ahead, in_threads
 from nysplus._typing import Additive, Float, Kind, Rows
 
 Part = TypeVar("Part", bound=Additive)
@@ -200,12 +200,11 @@ class StreamBlocks(SurveyedBlocks):
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
         held = _chunk_rules.get().held_bytes
-        # counted now: inside the threads that share the work it would be 1
-        begin, threads = step.position, thread_count()
+        begin = step.position
 
         def pieces() -> Iterator[tuple[Chunk, slice]]:
             for chunk in read(self.source):
-                for rows in work.slices(chunk.n_rows, begin - chunk.start, held, threads):
+                for rows in work.slices(chunk.n_rows, begin - chunk.start, held):
                     yield chunk, rows
 
         def one(piece: tuple[Chunk, slice]) -> tuple[Part, int]:

@@ -87,7 +87,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
         columns = copy(self)  # which scikit-learn's validation writes to
         rows = open_rows(columns, X, y, sample_weight, self._target_spec())
         plan = self._plan(rows)
-        with progress_of(self, X, y) as progress:
+        with journal, progress_of(self, X, y) as progress:
             blocks, code = rows.open(progress, journal)
             assert code is not None
             rng = check_random_state(self.random_state)
@@ -97,7 +97,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
             passes = "1 pass" if model.n_passes == 1 else f"{model.n_passes} passes"
             progress.note(f"{passes} over {blocks.n_rows:,} rows")
             self._adopt(model)  # callbacks see the fitted estimator
-        journal.remove()
+            journal.remove()
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: TargetCode | None) -> None:
         """Fit a model to more rows and adopt it."""
