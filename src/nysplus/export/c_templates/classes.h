@@ -1,5 +1,5 @@
 /* number of the class in @_classes: the first one of the highest score */
-static inline int @_predict(const float *x)
+static inline int @_predict(const $row *x)
 {
     float scores[@@_SCORES];
     int winner = 0;
@@ -10,7 +10,7 @@ static inline int @_predict(const float *x)
 }
 
 /* probabilities of all classes */
-static inline void @_probabilities(const float *x, float *probabilities)
+static inline void @_probabilities(const $row *x, float *probabilities)
 {
     float largest, sum = 0.0f;
     @_scores(x, probabilities);

@@ -1,5 +1,5 @@
 /* 1 for each label that applies, else 0 */
-static inline void @_predict(const float *x, int *labels)
+static inline void @_predict(const $row *x, int *labels)
 {
     float scores[@@_SCORES];
     @_scores(x, scores);
@@ -7,7 +7,7 @@ static inline void @_predict(const float *x, int *labels)
 }
 
 /* probability of each label */
-static inline void @_probabilities(const float *x, float *probabilities)
+static inline void @_probabilities(const $row *x, float *probabilities)
 {
     @_scores(x, probabilities);
     for (int c = 0; c < @@_SCORES; c++)

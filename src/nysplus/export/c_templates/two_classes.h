@@ -1,5 +1,5 @@
 /* number of the class in @_classes */
-static inline int @_predict(const float *x)
+static inline int @_predict(const $row *x)
 {
     float score;
     @_scores(x, &score);
@@ -7,7 +7,7 @@ static inline int @_predict(const float *x)
 }
 
 /* probabilities of both classes */
-static inline void @_probabilities(const float *x, float *probabilities)
+static inline void @_probabilities(const $row *x, float *probabilities)
 {
     float score;
     @_scores(x, &score);
