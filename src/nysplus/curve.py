@@ -21,6 +21,7 @@ from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.nested import NestedFit, NestedSums
 from nysplus._ridge.problem import RidgeProblem
 from nysplus._rows.blocks import Blocks
+from nysplus._rows.frames import split_frame
 from nysplus._rows.opening import RowsToOpen, is_elsewhere, open_rows
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
@@ -133,6 +134,7 @@ def landmark_curve(
     X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
         In memory. Of rows on disk or on a cluster, pass a sample.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        For data frames also the name of the column or columns.
     sizes : iterable of int, optional
         Numbers of landmarks, in any order. By default doubling from 10, up to 1000 or a quarter
         of the training rows.
@@ -179,6 +181,7 @@ def landmark_curve(
     10
     """
     wanted_sizes = None if sizes is None else _checked_sizes(sizes)
+    X, y, sample_weight = split_frame(X, y, sample_weight)
     model = _checked_estimator(estimator, y)
     rng = check_random_state(model.random_state if random_state is None else random_state)
     if is_elsewhere(X):

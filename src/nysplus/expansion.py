@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from nysplus._rows.projected import project
 from nysplus._rows.slicing import float_dtype, row_slices
-from nysplus._runtime.threads import in_threads
+from nysplus._runtime.threads import in_threads, one_blas_thread
 from nysplus._typing import Float
 from nysplus.kernels import Kernel
 from nysplus.kernels.base import CACHED_VALUES
@@ -237,7 +237,8 @@ class KernelExpansion:
         most = block_rows or max(MIN_BLOCK_ROWS, CACHED_VALUES // n)
         slices = row_slices(X.shape[0], width * dtype.itemsize, most)
         if len(slices) == 1:
-            return self._block(X)
+            with one_blas_thread():  # as in the threads of more than one block
+                return self._block(X)
         scores = np.empty((X.shape[0], self.dual_coef.shape[1]), dtype=dtype)
         for rows, part in zip(
             slices, in_threads(lambda rows: self._block(X[rows]), slices), strict=True

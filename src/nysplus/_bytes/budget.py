@@ -248,16 +248,20 @@ def make_budget(budget: Any) -> Budget | None:
     """Return the budget of the parameter `budget`; None without one."""
     if budget is None:
         return None
-    n_bytes = 0.0
+    n_bytes, meant = 0.0, ""
     if is_count(budget):
         n_bytes = float(budget)
     elif isinstance(budget, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?b)\s*", budget.lower())
-        n_bytes = float(found[1]) * UNITS[found[2]] if found else 0.0
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)(b|ib|)\s*", budget.lower())
+        if found and found[3] == "b":
+            n_bytes = float(found[1]) * UNITS[found[2] + "b"]
+        elif found:
+            prefix = {"k": "k", "m": "M", "g": "G", "": ""}[found[2]]
+            meant = f" Did you mean '{found[1]}{prefix}B'?"
     if n_bytes < 1:
         raise ValueError(
             f"budget={budget!r} is not a size. Allowed are None, a number of bytes, or a text "
-            "such as '64kB' or '1.5MB', where 1 kB is 1024 bytes."
+            f"such as '64kB' or '1.5MB', where 1 kB is 1024 bytes.{meant}"
         )
     return Budget(int(n_bytes))
 

@@ -150,10 +150,11 @@ def _compressed_by_rows(
         models = candidates.models(sizes, candidates.optimism() if taught else 0.0)
     small = _best(models, held_out, others, budget)
     scaling = model._model.scaling
-    if others.discrete and (y is not None or not small.reproduces):
-        labels = held_out.labels
-        if y is None:  # predicted labels are more certain than the model is
-            labels = _drawn_labels(scaling, expansion(held_out.X), rng)
+    labels = held_out.labels if others.discrete and y is not None else None
+    if y is None and scaling is not None and not small.reproduces:
+        # predicted labels are more certain than the model is
+        labels = _drawn_labels(scaling, expansion(held_out.X), rng)
+    if labels is not None:
         scaling = fit_scaling(small.expansion(held_out.X), labels, held_out.weight)
     return _copy(model, small.finished(others), center, scaling)
 

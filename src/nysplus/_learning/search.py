@@ -22,7 +22,7 @@ from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.projected import projected
-from nysplus._runtime.threads import in_threads, thread_count
+from nysplus._runtime.threads import free_threads, in_threads
 from nysplus.expansion import KernelExpansion
 from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
 
@@ -300,7 +300,7 @@ class RefinementSearch:
         if short:
             candidates = [replace(each, length=self.rules.short_share) for each in candidates]
         runs = [(candidate, i) for candidate in candidates for i in range(len(folds))]
-        seconds = self.deadline.share(time_share * min(thread_count(), len(runs)) / len(runs))
+        seconds = self.deadline.share(time_share * min(free_threads(), len(runs)) / len(runs))
         alone = len(runs) == 1  # in this thread, which may report progress within the run
         n_rows = sum(candidate.options.n_rows for candidate, _ in runs)
         models: list[TrainedModel] = []

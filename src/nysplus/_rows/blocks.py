@@ -133,16 +133,13 @@ class Work(Generic[Part]):
     zero: Callable[[], Part]
     row_bytes: int
 
-    def slices(
-        self, n_rows: int, done: int = 0, held: int = 0, threads: int | None = None
-    ) -> list[slice]:
+    def slices(self, n_rows: int, done: int = 0, held: int = 0) -> list[slice]:
         """Cut rows into blocks, without the first `done` rows; `held` bytes are in use already."""
-        threads = threads or thread_count()
         # the sum, and the addends that threads compute or that wait to be added
-        sums = (threads + 2) * int(getattr(self.zero(), "nbytes", 0))
+        sums = (thread_count() + 2) * int(getattr(self.zero(), "nbytes", 0))
         return [
             slice(max(rows.start, done), rows.stop)
-            for rows in row_slices(n_rows, self.row_bytes, held=held + sums, threads=threads)
+            for rows in row_slices(n_rows, self.row_bytes, held=held + sums)
             if rows.stop > done
         ]
 
@@ -251,8 +248,8 @@ class RowBlocks(ABC):
             Name of the pass in progress reports.
         """
         step = self.journal.step(zero)
+        self.progress.passes += 1  # also where a record has the sum already: it took a pass
         if not step.complete and step.position < self.n_rows:
-            self.progress.passes += 1
             self._sum(step, Work(part, zero, row_bytes), stage)
         return step.finish()
 

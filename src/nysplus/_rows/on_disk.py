@@ -19,7 +19,7 @@ from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import Journal, Step
 from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.progress import Progress
-from nysplus._runtime.threads import ahead, in_threads, thread_count
+from nysplus._runtime.threads import ahead, in_threads
 from nysplus._typing import Additive, Float, Kind, Rows
 
 Part = TypeVar("Part", bound=Additive)
@@ -204,12 +204,11 @@ class StreamBlocks(SurveyedBlocks):
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
         held = _chunk_rules.get().held_bytes
-        # counted now: inside the threads that share the work it would be 1
-        begin, threads = step.position, thread_count()
+        begin = step.position
 
         def pieces() -> Iterator[tuple[Chunk, slice]]:
             for chunk in read(self.source):
-                for rows in work.slices(chunk.n_rows, begin - chunk.start, held, threads):
+                for rows in work.slices(chunk.n_rows, begin - chunk.start, held):
                     yield chunk, rows
 
         def one(piece: tuple[Chunk, slice]) -> tuple[Part, int]:
@@ -233,12 +232,13 @@ class StreamBlocks(SurveyedBlocks):
         """Return some rows in the given order, read in one pass up to the last of them."""
         order = np.argsort(rows, kind="stable")
         ordered, found = rows[order], []
+        needed = int(ordered[-1]) + 1
         self.progress.passes += 1
-        with self.progress.stage(f"{len(rows):,} rows", int(ordered[-1]) + 1, None) as advance:
+        with self.progress.stage(f"{len(rows):,} rows", needed, None) as advance:
             for chunk in read(self.source):
                 first, last = np.searchsorted(ordered, [chunk.start, chunk.start + chunk.n_rows])
                 found.append(chunk.take(ordered[first:last] - chunk.start))
-                advance(chunk.n_rows)
+                advance(min(chunk.n_rows, needed - chunk.start))
                 if last == len(ordered):
                     break
         return join_chunks(found).take(np.argsort(order))

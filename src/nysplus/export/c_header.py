@@ -169,9 +169,13 @@ def _predicting(model: CModel) -> str:
     """Return the functions that make predictions and probabilities of scores."""
     content = model.content
     binary = content.kind == "classes" and content.n_outputs == 1
+    kind = "two_classes" if binary else content.kind
+    predictions = _filled(kind, row=model.row)
+    if content.slope is None:
+        return predictions
     slope, twice = literal(content.slope), literal(2.0 * content.slope)
-    name = "two_classes" if binary else content.kind
-    return _filled(name, slope=slope, twice=twice, row=model.row)
+    probabilities = _filled(f"{kind}_probabilities", slope=slope, twice=twice, row=model.row)
+    return f"{predictions}\n{probabilities}"
 
 
 def _classes(content: Contents) -> str:
@@ -290,6 +294,7 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
 
     The function of a multilabel model is ``void nysplus_predict(const float *x, int *labels)``,
     that of a regressor ``void nysplus_predict(const float *x, float *y)``, without probabilities.
+    A classifier of `from_svc` that has no ``predict_proba`` has no function for probabilities.
     Rows are ``const double *x`` where float has too few digits for features that are far from zero,
     such as Unix times, or too small a range for them. The sizes are macros (``NYSPLUS_FEATURES``,
     ``NYSPLUS_SCORES``). The stack takes 8 L bytes and some scalars, and 4 r bytes more for a

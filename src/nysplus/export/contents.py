@@ -33,15 +33,15 @@ class Contents:
         One class per row, any number of labels per row, or numbers.
     classes : ndarray
         Labels of the classes; empty for values.
-    slope : float
-        β of :class:`~nysplus._ridge.probability.Scaling`; 1 for values.
+    slope : float or None
+        β of :class:`~nysplus._ridge.probability.Scaling`; None where there are no probabilities.
     """
 
     kernel: Kernel
     stored: PackedExpansion
     kind: TargetKind
     classes: npt.NDArray[Any]
-    slope: float
+    slope: float | None
 
     @property
     def n_features(self) -> int:
@@ -64,7 +64,7 @@ def contents_of(model: Any) -> Contents:
     if not hasattr(model, "expansion_"):
         raise TypeError(f"{type(model).__name__} has no kernel expansion. {WHAT_TO_PASS}")
     code, scaling = model._model.code, model._model.scaling
-    slope = scaling.slope if code.discrete else 1.0
+    slope = None if scaling is None else scaling.slope
     return contents(model.expansion_, code.kind, code.classes, slope)
 
 
@@ -72,7 +72,7 @@ def contents(
     expansion: KernelExpansion,
     kind: TargetKind = "values",
     classes: npt.NDArray[Any] | None = None,
-    slope: float = 1.0,
+    slope: float | None = None,
 ) -> Contents:
     """Return the contents of an expansion, in its stored types.
 

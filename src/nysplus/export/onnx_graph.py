@@ -255,16 +255,24 @@ def label_table(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _head(
     graph: _Graph, content: Contents, F: str, labels: npt.NDArray[Any]
 ) -> tuple[str, str, str]:
-    """Add labels, probabilities and a score for each class; return the names of the three."""
+    """Add labels, probabilities and a score for each class; return the names of the three.
+
+    The name of the probabilities is empty where the model has none.
+    """
+    slope = content.slope
     if content.kind == "labels":
         label = graph.cast(graph.node("Greater", F, graph.number(0.0)), np.int64)
-        odds = graph.node("Mul", F, graph.number(2.0 * content.slope))
+        if slope is None:
+            return label, "", F
+        odds = graph.node("Mul", F, graph.number(2.0 * slope))
         return label, graph.node("Sigmoid", odds), F
     if content.n_outputs == 1:
         F = graph.node("Concat", graph.node("Neg", F), F, axis=1)
     winner = graph.node("ArgMax", F, axis=1, keepdims=0)
     label = graph.node("Gather", graph.constant(labels, "classes"), winner, axis=0)
-    odds = graph.node("Mul", F, graph.number(content.slope))
+    if slope is None:
+        return label, "", F
+    odds = graph.node("Mul", F, graph.number(slope))
     return label, graph.node("Softmax", odds, axis=1), F
 
 
@@ -362,7 +370,9 @@ def to_onnx(
     -------
     onnx.ModelProto
         With the input ``X`` of shape (rows, d). A classifier has the outputs ``label`` (int64 or
-        strings) and ``probabilities``, a regressor has ``variable`` of shape (rows, L).
+        strings) and ``probabilities``, a regressor has ``variable`` of shape (rows, L). A
+        classifier of `from_svc` that has no ``predict_proba`` has ``scores`` instead of
+        ``probabilities``.
 
     See Also
     --------
@@ -382,5 +392,9 @@ def to_onnx(
         if scores:
             raise ValueError("scores=True is for classifiers; a regressor's scores are its values.")
         return onnx_model(content, dtype, opset, ("variable",), np.empty(0))
-    outputs = ("label", "probabilities", "scores") if scores else ("label", "probabilities")
-    return onnx_model(content, dtype, opset, outputs, label_table(content.classes))
+    outputs = ["label"]
+    if content.slope is not None:
+        outputs.append("probabilities")
+    if scores or content.slope is None:
+        outputs.append("scores")
+    return onnx_model(content, dtype, opset, tuple(outputs), label_table(content.classes))
