@@ -75,8 +75,7 @@ def in_json(model, X):
     """Compute the documented formula from the documented keys."""
     content = json.loads(to_json(model))
     U = X.astype(np.float64)
-    if content["center"] is not None:
-        assert content["format_version"] == 2
+    if content["format_version"] == 2:
         U = U - np.array(content["center"])
     if content["projection"] is not None:
         P = np.array(content["projection"])

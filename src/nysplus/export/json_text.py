@@ -10,7 +10,7 @@ key                  value
 ``formula``          "f(x) = k(x P, Z) A + b", with a centre "f(x) = k((x - c) P, Z) A + b"
 ``kernel``           object: ``name``, ``formula`` of k(x, z), and its parameters as numbers
 ``n_features``       d, the length of x
-``center``           c: null, or d numbers to subtract from x in double precision
+``center``           c: d numbers to subtract from x in double precision; only in version 2
 ``projection``       P: null (then x P is x), d numbers (multiply feature by feature), or d rows
 ``landmarks``        Z: n rows of r numbers; for sparse ones an object with ``shape`` and, for
                      every row, ``indices`` of the columns that are not zero and their ``values``
@@ -119,7 +119,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
         "formula": f"f(x) = k({'x' if c is None else '(x - c)'} P, Z) A + b",
         "kernel": _kernel(expansion.kernel),
         "n_features": int(expansion.landmarks.shape[1] if P is None else P.shape[0]),
-        "center": None if c is None else c.tolist(),
+        **({} if c is None else {"center": c.tolist()}),
         "projection": None if P is None else P.tolist(),
         "landmarks": _landmarks(expansion.landmarks),
         "dual_coef": expansion.dual_coef.tolist(),
