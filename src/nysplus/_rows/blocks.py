@@ -205,6 +205,10 @@ class RowBlocks(ABC):
         """Return the variance of all entries of X, weighted by `sample_weight`."""
 
     @abstractmethod
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of X; without mass for sparse rows."""
+
+    @abstractmethod
     def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
 
@@ -391,10 +395,26 @@ class Blocks(RowBlocks):
             return MeanAndScatter.of_cells(block.X, block.counts)
 
         spread = MeanAndScatter.zero()
-        slices = row_slices(self.n_rows, 8 * self.n_features, VARIANCE_CELLS // self.n_features + 1)
-        for more in in_threads(part, slices):
+        for more in in_threads(part, self._cached_slices()):
             spread += more
         return float(spread.variance)
+
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of X. One pass, O(N d)."""
+
+        def part(rows: slice) -> MeanAndScatter:
+            block = self.block(rows)
+            return MeanAndScatter.of_features(block.X, block.counts)
+
+        spread = MeanAndScatter.zero()
+        for more in in_threads(part, self._cached_slices()):
+            spread += more
+        return spread
+
+    def _cached_slices(self) -> list[slice]:
+        """Return blocks of rows that stay in the cache of a core."""
+        most = VARIANCE_CELLS // self.n_features + 1
+        return row_slices(self.n_rows, 8 * self.n_features, most)
 
     def fingerprint(self) -> str:
         """Return a hash of the rows, their targets and weights."""

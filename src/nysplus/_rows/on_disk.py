@@ -184,6 +184,10 @@ class SurveyedBlocks(RowBlocks):
         """Return the variance of all entries of X, from the survey."""
         return float(self.survey.cells.variance)
 
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of X, from the survey."""
+        return self.survey.features
+
     def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
         assert self.coding.code is not None

@@ -286,8 +286,8 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
 
     @property
     def landmarks_(self) -> Any:
-        """Landmarks Z of shape (n, d), or (n, r) behind a learned map."""
-        return self.expansion_.landmarks
+        """Landmarks of shape (n, d), or (n, r) behind a learned map."""
+        return self.expansion_.given_landmarks()
 
     @property
     def projection_(self) -> Float | None:
@@ -313,7 +313,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
 
     @property
     def model_bytes_(self) -> int:
-        """Bytes of the landmarks, coefficients, intercepts and learned map."""
+        """Bytes of the landmarks, coefficients, intercepts, learned map and centre."""
         return self.expansion_.n_bytes
 
     @property

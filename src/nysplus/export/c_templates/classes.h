@@ -1,5 +1,5 @@
 /* number of the class in @_classes: the first one of the highest score */
-static inline int @_predict(const float *x)
+static inline int @_predict(const $row *x)
 {
     float scores[@@_SCORES];
     int winner = 0;

@@ -1,5 +1,5 @@
 /* probabilities of all classes */
-static inline void @_probabilities(const float *x, float *probabilities)
+static inline void @_probabilities(const $row *x, float *probabilities)
 {
     float largest, sum = 0.0f;
     @_scores(x, probabilities);

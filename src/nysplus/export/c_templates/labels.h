@@ -1,5 +1,5 @@
 /* 1 for each label that applies, else 0 */
-static inline void @_predict(const float *x, int *labels)
+static inline void @_predict(const $row *x, int *labels)
 {
     float scores[@@_SCORES];
     @_scores(x, scores);

@@ -1,5 +1,5 @@
 /* probability of each label */
-static inline void @_probabilities(const float *x, float *probabilities)
+static inline void @_probabilities(const $row *x, float *probabilities)
 {
     @_scores(x, probabilities);
     for (int c = 0; c < @@_SCORES; c++)

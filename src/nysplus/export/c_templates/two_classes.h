@@ -1,5 +1,5 @@
 /* number of the class in @_classes */
-static inline int @_predict(const float *x)
+static inline int @_predict(const $row *x)
 {
     float score;
     @_scores(x, &score);

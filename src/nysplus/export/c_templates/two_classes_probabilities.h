@@ -1,5 +1,5 @@
 /* probabilities of both classes */
-static inline void @_probabilities(const float *x, float *probabilities)
+static inline void @_probabilities(const $row *x, float *probabilities)
 {
     float score;
     @_scores(x, &score);
