@@ -17,7 +17,7 @@ from sklearn.datasets import load_svmlight_file
 from nysplus._rows.readers.base import Chunk, Source, reading
 
 # A fit has vectors of one number for every feature. More features than this must be a multiple of
-# the entries at most: a larger number of a feature is most likely a mistake, and would take gigabytes.
+# the entries at most: a larger number of a feature is most likely a mistake, and takes gigabytes.
 MANY_FEATURES, FEATURES_PER_ENTRY = 2**24, 16
 
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
