@@ -40,9 +40,11 @@ test: lint  ## lint, types, tests, doctests, pages, and at least 97 % of lines a
 test-fast: $(READY)  ## what takes a minute: neither lint nor slow tests
 	$(PYTEST) $(BY_FILE) --ignore=$(CONTRACT) -m "not slow"
 
+# 150 examples of every property instead of 10
+THOROUGH := --hypothesis-profile=thorough
 test-all: lint  ## everything, scikit-learn's checks of all combinations included: half an hour
-	$(PYTEST) -m "" $(NOT_COVERED)
-	$(COVERED) -m ""
+	$(PYTEST) -m "" $(THOROUGH) $(NOT_COVERED)
+	$(COVERED) -m "" $(THOROUGH)
 
 mutation: $(READY)  ## 400 changes of the engine, of which tests must notice 85 %: an hour
 	$(BIN)/python tests/mutation/check.py --workers $(WORKERS)

@@ -65,6 +65,11 @@ class Kernel(BaseEstimator):
         return False
 
     @property
+    def of_differences(self) -> bool:
+        """Whether the value depends on ``x − z`` alone, so that rows may be moved together."""
+        return False
+
+    @property
     def is_tuned(self) -> bool:
         """Whether the width is chosen with the targets."""
         return False

@@ -23,6 +23,11 @@ class _Radial(_Width):
         """True."""
         return True
 
+    @property
+    def of_differences(self) -> bool:
+        """True."""
+        return True
+
     def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         length = _median_distance(blocks, rng, "euclidean")
         return 1.0 / (2.0 * length**2) if length > 0 else 1.0
