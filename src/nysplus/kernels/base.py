@@ -28,7 +28,8 @@ def squared_distances(X: Any, Z: Any, direct: bool = False) -> Float:
     """Return ``‖x_i − z_j‖²`` by one matrix product, of shape (rows of X, rows of Z).
 
     The mean of Z is first subtracted from dense rows. The distances do not change, but
-    ``‖x‖² + ‖z‖² − 2xz`` would cancel if all rows lay far from the origin.
+    ``‖x‖² + ‖z‖² − 2xz`` would cancel if all rows lay far from the origin. Rows of X whose squares
+    overflow are infinitely far from all rows of Z.
 
     Parameters
     ----------
@@ -43,10 +44,13 @@ def squared_distances(X: Any, Z: Any, direct: bool = False) -> Float:
     if not sp.issparse(X) and not sp.issparse(Z):
         shift = Z.mean(axis=0)
         X, Z = X - shift, Z - shift
-    D: Float = safe_sparse_dot(X, Z.T, dense_output=True)
-    D *= -2.0
-    D += row_norms(X, squared=True)[:, None]
-    D += row_norms(Z, squared=True)[None, :]
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = row_norms(X, squared=True)
+        D: Float = safe_sparse_dot(X, Z.T, dense_output=True)
+        D *= -2.0
+        D += norms[:, None]
+        D += row_norms(Z, squared=True)[None, :]
+    D[~np.isfinite(norms)] = np.inf
     return np.maximum(D, 0.0, out=D)
 
 
