@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,9 @@ from sklearn.utils.validation import validate_data
 
 from nysplus._typing import Float
 
+# Largest weight of a row or of a class, and largest value of a target: a weight times the square of
+# a value, summed over any number of rows, is then a finite float64.
+MAX_WEIGHT, MAX_VALUE = 1e50, 1e100
 # Names from other libraries, and the advice that an error about such a name gives.
 ADVICE = {
     "C": "Use alpha, the ridge penalty: about 1 / (2 C).",
@@ -122,7 +125,7 @@ def _text_columns(X: Any) -> list[Any]:
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> Float | None:
-    """Return the weights as float64 of shape (n_rows,), or None."""
+    """Return the weights as float64 of shape (n_rows,), or None. All of them may be zero."""
     if sample_weight is None:
         return None
     weight: Float = check_array(
@@ -135,14 +138,30 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Float | None:
         raise ValueError(
             f"sample_weight must not be negative, got {weight.min():g}. Use 0 to leave a row out."
         )
-    check_some_weigh(int(np.count_nonzero(weight)))
+    if (weight > MAX_WEIGHT).any():
+        raise ValueError(
+            f"sample_weight must not exceed {MAX_WEIGHT:g}, got {weight.max():g}: sums of squares "
+            "would overflow. Divide all weights by their mean."
+        )
     return weight
 
 
 def check_some_weigh(n_rows: int) -> None:
     """Raise if no row has a positive weight."""
     if n_rows == 0:
-        raise ValueError("All sample weights are zero: no row is left to fit.")
+        raise ValueError(
+            "All sample weights are zero: no row is left to fit. Pass at least one row with a "
+            "positive weight."
+        )
+
+
+def check_dense_targets(y: Any, indicator: bool = False) -> None:
+    """Raise if y is sparse; an `indicator` of several labels may be."""
+    if sp.issparse(y) and not (indicator and min(y.shape) > 1):
+        raise TypeError(
+            f"y is a sparse matrix of shape {y.shape}, and y must be dense. Pass y.toarray(), and "
+            "for a single column y.toarray().ravel()."
+        )
 
 
 def flat_labels(y: Any) -> npt.NDArray[Any]:
@@ -168,14 +187,24 @@ def check_indicator(y: npt.NDArray[Any]) -> None:
 
 
 def as_values(y: npt.NDArray[Any]) -> Float:
-    """Return the targets of a regression as float64, or raise if some are not numbers."""
+    """Return the targets of a regression as float64.
+
+    Raise if some are not numbers, or if their squares would overflow.
+    """
     try:
-        return y.astype(np.float64)
+        values: Float = y.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"y contains {_first_text(y)!r}, which is not a number. Pass numbers, or use "
             "NystroemClassifier for classes."
         ) from error
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > MAX_VALUE:
+        raise ValueError(
+            f"y contains a value of size {largest:g}, and {MAX_VALUE:g} is the largest allowed: "
+            "squared errors would overflow. Divide y by a constant, and multiply predictions by it."
+        )
+    return values
 
 
 def _first_text(y: npt.NDArray[Any]) -> Any:
@@ -216,8 +245,29 @@ def class_factors(class_weight: Any, classes: npt.NDArray[Any], masses: Float) -
             masses.sum(), len(classes) * masses, out=np.zeros(len(classes)), where=masses > 0
         )
         return factors
+    if isinstance(class_weight, dict):
+        _check_class_weights(class_weight)
     factors = compute_class_weight(class_weight, classes=classes, y=classes)
     return factors
+
+
+def check_some_class_weighs(factors: Float | None, masses: Float) -> None:
+    """Raise if every class of the rows has the weight zero."""
+    if factors is not None and not factors[masses > 0].any():
+        raise ValueError(
+            "class_weight is zero for every class of y: no row is left to fit. Give at least one "
+            "class of y a positive weight."
+        )
+
+
+def _check_class_weights(class_weight: dict[Any, Any]) -> None:
+    """Raise unless all weights are numbers from 0 to `MAX_WEIGHT`."""
+    for name, weight in class_weight.items():
+        if not isinstance(weight, Real) or not 0 <= float(weight) <= MAX_WEIGHT:
+            raise ValueError(
+                f"class_weight has the weight {weight!r} for class {name!r}, and weights must be "
+                f"numbers from 0 to {MAX_WEIGHT:g}. Use 0 to leave a class out."
+            )
 
 
 def check_no_class_weight(class_weight: Any) -> None:

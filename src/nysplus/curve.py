@@ -212,7 +212,7 @@ def landmark_curve(
         errors,
         np.array([fit.expansion.n_bytes for fit in fits]),
         np.array([fit.alpha for fit in fits]),
-        tuple(fit.expansion.landmarks for fit in fits),
+        tuple(fit.expansion.given_landmarks() for fit in fits),
         "accuracy" if rows.discrete else "R²",
     )
 
@@ -326,7 +326,7 @@ def _nested_fits(
     problem, points = resolved.problem, landmarks.points
     if sizes == [points.shape[0]]:
         alone = fit_ridge(resolved, landmarks, rng)
-        return [NestedFit(alone.alpha, alone.expansion)]
+        return [NestedFit(alone.alpha, alone.expansion.with_center(resolved.center))]
     feature_map = plan.approximation.build(problem.kernel, points, rng)
     scored = problem.blocks.some(np.sort(problem.blocks.sample(n_scored, rng)))
     whole = NestedSums.over(
@@ -338,4 +338,4 @@ def _nested_fits(
     fits = [nested.leading(size).fit() for size in smaller]
     if len(smaller) < len(sizes):
         fits.append(largest.reordered(order))
-    return [fit.behind(resolved.projection) for fit in fits]
+    return [fit.behind(resolved.projection, resolved.center) for fit in fits]

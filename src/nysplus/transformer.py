@@ -33,7 +33,7 @@ from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import CallbackSupportMixin, progress_of, with_callbacks
-from nysplus._runtime.threads import in_threads, using_threads
+from nysplus._runtime.threads import in_threads, one_blas_thread, using_threads
 from nysplus._typing import Float
 from nysplus._validation import check_rows, is_count
 from nysplus.kernels import Kernel, make_kernel
@@ -266,8 +266,9 @@ def features_of(feature_map: FeatureMap, X: Any) -> Float:
     evaluate = feature_map.features(working)
     slices = row_slices(X.shape[0], 8 * (2 * X.shape[1] + feature_map.n_landmarks))
     parts = in_threads(lambda rows: evaluate(X[rows]), slices)
-    for rows, part in zip(slices, parts, strict=True):
-        features[rows] = part
+    with one_blas_thread():  # a single block too: rows have the same features in every thread
+        for rows, part in zip(slices, parts, strict=True):
+            features[rows] = part
     return features
 
 

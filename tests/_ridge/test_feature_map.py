@@ -123,6 +123,16 @@ def test_float32_is_refused_where_the_spectrum_is_steep(rng):
     assert StandardMap().build(RBF(1.0), rng.rand(50, 20), rng).allows_float32
 
 
+@pytest.mark.parametrize(("noise", "allowed"), [(6e-6, True), (2.4e-5, False)])
+def test_the_error_up_to_which_features_are_float32(rng, noise, allowed):
+    """With linear landmarks a and a + b the smallest eigenvalue of B is about b² / 2."""
+    step = np.finfo(np.float32).eps / noise * np.sqrt(2.0)
+    Z = np.array([[1.0, 0.0], [1.0, step]], dtype=np.float32)
+    feature_map = StandardMap().build(Linear(), Z, rng)
+    assert feature_map.float32_noise == pytest.approx(noise, rel=0.1)
+    assert feature_map.allows_float32 == allowed
+
+
 def test_float32_is_refused_where_the_kernel_is_narrow(rng):
     Z = 100 * rng.randn(50, 20)  # K = I: no spectrum could be flatter
     assert not StandardMap().build(RBF(1.0), Z, rng).allows_float32

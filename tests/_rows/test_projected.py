@@ -170,7 +170,7 @@ def test_fingerprint_tells_rows_and_maps_apart():
     assert ProjectedBlocks(Blocks(X.copy()), P.copy()).fingerprint() == prints[0]
 
 
-def test_sums_go_through_the_journal(tmp_path):
+def test_sums_go_through_the_journal(tmp_path, monkeypatch):
     """A fit that is killed takes its sums from the file; another map is another fit."""
     path = tmp_path / "fit.ckpt"
 
@@ -181,9 +181,10 @@ def test_sums_go_through_the_journal(tmp_path):
         return seen
 
     expected = begun(np.ones(D)).variance()
+    monkeypatch.setattr(ProjectedBlocks, "_sum", None)
     again = begun(np.ones(D))
     assert again.variance() == expected
-    assert again.progress.passes == 0
+    assert again.progress.passes == 1  # that of the fit before
     with pytest.raises(ValueError, match="the rows differ"):
         begun(np.full(D, 2.0))
 

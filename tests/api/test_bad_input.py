@@ -232,6 +232,8 @@ def test_a_text_column_is_named(frame):
         (np.ones(39), "inconsistent numbers of samples"),
         (np.ones((40, 2)), r"one dimension, got shape \(40, 2\)"),
         (np.full(40, np.nan), "sample_weight contains NaN"),
+        (np.full(40, 1e300), "must not exceed 1e\\+50, got 1e\\+300.*Divide all weights"),
+        (np.r_[1e51, np.ones(39)], "must not exceed 1e\\+50, got 1e\\+51"),
     ],
 )
 @pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
@@ -245,6 +247,74 @@ def test_class_weights():
         NystroemClassifier(5, class_weight="even").fit(X, y)
     with pytest.raises(ValueError, match="one class per row"):
         NystroemClassifier(5, class_weight="balanced").fit(X, np.c_[y, 1 - y])
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ({0: -1.0, 1: 1.0}, "the weight -1.0 for class 0, and weights must be numbers from 0"),
+        ({0: 1.0, 1: np.nan}, "the weight nan for class 1"),
+        ({0: np.inf, 1: 1.0}, "the weight inf for class 0"),
+        ({0: 1e300, 1: 1.0}, "the weight 1e\\+300 for class 0"),
+        ({0: "high", 1: 1.0}, "the weight 'high' for class 0"),
+        ({0: 0.0, 1: 0.0}, "class_weight is zero for every class of y"),
+    ],
+)
+@pytest.mark.parametrize("blocks", [False, True])
+def test_class_weights_that_are_no_weights(weight, message, blocks):
+    model = NystroemClassifier(5, class_weight=weight)
+    with pytest.raises(ValueError, match=message):
+        model.fit([(X, y)]) if blocks else model.fit(X, y)
+
+
+def test_a_class_of_weight_zero_is_left_out():
+    labels = np.arange(40) % 3
+    model = NystroemClassifier(5, class_weight={0: 0.0, 1: 1.0, 2: 1.0}, random_state=0)
+    assert 0 not in model.fit(X, labels).predict(X)
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
+@pytest.mark.parametrize("weight", [-1.0, 1e300, np.nan])
+def test_weights_of_blocks(kind, weight):
+    with pytest.raises(ValueError, match=r"sample_weight contains .* in row 3 "):
+        kind(5).fit([(X, y, np.where(np.arange(40) == 3, weight, 1.0))])
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
+@pytest.mark.parametrize("column", [y[:, None], y[None, :]], ids=["column", "row"])
+def test_sparse_targets(kind, column):
+    with pytest.raises(TypeError, match=r"y is a sparse matrix.*y.toarray\(\)"):
+        kind(5).fit(X, sp.csr_matrix(column))
+    with pytest.raises(TypeError, match=r"y is a sparse matrix.*y.toarray\(\)"):
+        kind(5).fit([(X, sp.csr_matrix(column))])
+
+
+def test_sparse_values_of_several_outputs():
+    with pytest.raises(TypeError, match="y is a sparse matrix of shape \\(40, 2\\)"):
+        NystroemRegressor(5).fit(X, sp.csr_matrix(X[:, :2]))
+
+
+def test_a_sparse_indicator_of_labels_is_allowed():
+    labels = np.c_[y, 1 - y]
+    models = [
+        NystroemClassifier(5, random_state=0).fit(X, Y) for Y in (labels, sp.csr_matrix(labels))
+    ]
+    np.testing.assert_array_equal(*(model.decision_function(X) for model in models))
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("scale", [1e300, -1e120])
+def test_values_whose_squares_overflow(scale, blocks):
+    values = scale * (1.0 + y)
+    with pytest.raises(ValueError, match=r"y contains a value of size 2e\+\d+.*Divide y by"):
+        NystroemRegressor(5).fit([(X, values)]) if blocks else NystroemRegressor(5).fit(X, values)
+
+
+def test_the_largest_values_and_weights_together():
+    values, weight = 1e100 * X[:, 0], np.full(40, 1e50)
+    model = NystroemRegressor(5, random_state=0).fit(X, values, sample_weight=weight)
+    small = NystroemRegressor(5, random_state=0).fit(X, X[:, 0])
+    assert model.score(X, values) >= small.score(X, X[:, 0]) - 0.01
 
 
 def test_continuous_labels():

@@ -101,8 +101,7 @@ def test_portions_equal_the_whole(target, seed, weight):
     whole = _model(target).fit(X, TARGETS[target], sample_weight=weight)
     model = _model(target)
     for rows in _cuts(seed):
-        if weight is None or weight[rows].any():
-            _add(model, target, rows, weight)
+        _add(model, target, rows, weight)
     _assert_same(model, whole)
     assert model.predict(X).shape == whole.predict(X).shape
     assert model.score(X, TARGETS[target]) == pytest.approx(whole.score(X, TARGETS[target]))
@@ -316,12 +315,25 @@ def test_weights_that_will_not_do_leave_the_model_alone(sample_weight):
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["array", "blocks"])
-def test_a_portion_that_weighs_nothing_says_so(elsewhere):
+def test_a_portion_that_weighs_nothing_is_ignored(elsewhere):
     model = _running("binary", slice(0, 100))
     y, weight = np.array([0, 1]), np.zeros(2)
     args = ([(X[:2], y, weight)],) if elsewhere else (X[:2], y, None, weight)
-    with Unchanged(model), pytest.raises(ValueError, match="All sample weights are zero"):
+    with Unchanged(model):
         model.partial_fit(*args)
+    with pytest.raises(ValueError, match="All sample weights are zero"):
+        _model("binary").partial_fit(
+            *args[:2], classes=[0, 1], **({} if elsewhere else {"sample_weight": weight})
+        )
+
+
+def test_a_portion_of_ignored_classes_is_ignored():
+    model = _model("several", class_weight={0: 0.0, 1: 1.0, 2: 2.0})
+    y = TARGETS["several"]
+    _add(model, "several", slice(0, 100))
+    ignored = np.flatnonzero(y == 0)
+    with Unchanged(model):
+        model.partial_fit(X[ignored], y[ignored])
 
 
 def test_a_bad_first_portion_can_be_given_again():

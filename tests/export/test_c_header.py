@@ -348,6 +348,8 @@ def test_what_cannot_be_exported(digits):
 def test_coefficients_that_float32_cannot_hold(rng):
     X = rng.rand(200, 1)
     y = np.sin(9 * X[:, 0])
-    model = NystroemRegressor(60, gamma=1.0, alpha=1e-13, selection="uniform", random_state=0)
+    model = NystroemRegressor(60, gamma=1.0, selection="uniform", random_state=0)
     with pytest.warns(UserWarning, match="changes scores of this model by up to"):
-        to_c(model.fit(X, y))
+        to_c(model.set_params(alpha=1e-3).fit(X, y))
+    with pytest.raises(ValueError, match="would change scores of this model by up to"):
+        to_c(model.set_params(alpha=1e-13).fit(X, y))

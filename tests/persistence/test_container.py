@@ -257,7 +257,7 @@ def test_files_are_safetensors_and_the_same_each_time(tmp_path):
     np.testing.assert_array_equal(load_file(tmp_path / "one")["landmarks"], model.landmarks_)
     with safe_open(tmp_path / "one", framework="np") as file:
         header = json.loads(file.metadata()["nysplus"])
-    assert header["format"] == FORMAT
+    assert header["format"] == 1
     assert header["class"] == "NystroemClassifier"
     assert header["params"]["n_components"] == 15
 
@@ -488,7 +488,16 @@ FORGED = {
     "array of objects": (_set("params", "alpha", to=_array([None], "|O")), "other things"),
     "array values": (_set("params", "alpha", to=_array([1.5])), "not of its type"),
     "array shape": (_set("params", "alpha", to=_array([1], shape=[2])), "wrong size"),
-    "array bomb": (_set("params", "alpha", to=_array(["a"] * 9, "<U99999999")), "wrong size"),
+    "array bomb": (_set("params", "alpha", to=_array(["a"] * 9, "<U99999999")), "much more memory"),
+    "array bombs": (
+        _set("params", "alpha", to=[_array(["a"], "<U1000000")] * 8),
+        "much more memory",
+    ),
+    "empty values": (_set("params", "alpha", to=[[]] * 10**6), "much more memory"),
+    "deep values": (
+        _set("params", "alpha", to=json.loads("[" * 200 + "]" * 200)),
+        "nested more than 100 deep",
+    ),
     "number bomb": (_set("params", "alpha", to=_array([2**70])), "cannot be loaded"),
     "random state": (
         _set(
@@ -514,7 +523,6 @@ FORGED = {
     "feature names": (_set("feature_names_in", to=["a"]), "4 texts"),
     "slope": (_set("scaling", "slope", to=-1.0), "slope=-1.0"),
     "slope nan": (_set("scaling", "slope", to=float("nan")), "slope=nan"),
-    "no scaling": (_set("scaling", to=None), "scaling belongs to classifiers"),
     "multilabel": (_set("scaling", "multilabel", to=True), "as the targets are"),
     "attribute": (_set("fitted", "predict", to=1), "'predict' is not known"),
     "alpha": (_set("fitted", "alpha_", to="x"), "alpha_='x'"),
@@ -565,6 +573,14 @@ def test_forged_files(written, name):
     with pytest.raises(ValueError, match=message) as caught:
         load(written)
     assert str(written) in str(caught.value)
+
+
+def test_a_scaling_of_values_is_refused(tmp_path):
+    path = tmp_path / "model"
+    save(NystroemRegressor(10, random_state=0).fit(X, Y3), path)
+    _forge(path, _set("scaling", to={"slope": 1.0, "multilabel": False}))
+    with pytest.raises(ValueError, match="scaling belongs to classifiers only"):
+        load(path)
 
 
 JUNK = [None, -1, 2**80, 1e300, float("nan"), "x", True, [], {}, [[]], {"tuple": []}, {"array": {}}]

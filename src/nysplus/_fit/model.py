@@ -15,6 +15,12 @@ from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
 
+# The reason, and the advice, where an imported classifier is asked for probabilities.
+NO_PROBABILITIES = (
+    "The model it was imported from gives scores alone. Pass rows that this model was not fitted "
+    "to, with their classes, to calibrate probabilities: from_svc(model, X, y)."
+)
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -58,7 +64,8 @@ class FittedModel:
         Between scores and predictions.
     columns : Columns
     scaling : Scaling or None
-        From scores to probabilities; None for values.
+        From scores to probabilities; None for values, and for an imported classifier whose
+        probabilities are not known.
     alpha : float or None
         The ridge; None for an imported model.
     solver : str

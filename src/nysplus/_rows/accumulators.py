@@ -47,6 +47,13 @@ class MeanAndScatter:
         return cls(mass, mean, weight @ (Y - mean) ** 2)
 
     @classmethod
+    def of_features(cls, X: Any, weight: Float) -> MeanAndScatter:
+        """Return the mean and scatter of every column of dense rows; no mass for sparse rows."""
+        if sp.issparse(X):
+            return cls.zero()
+        return cls.of_columns(X.astype(np.float64, copy=False), weight)
+
+    @classmethod
     def of_cells(cls, X: Any, weight: Float) -> MeanAndScatter:
         """Return the mean and scatter of all entries of X together."""
         mass = float(weight.sum()) * X.shape[1]

@@ -69,6 +69,8 @@ class Survey:
     n_features : int
     cells : MeanAndScatter
         Mean and scatter of all entries of X.
+    features : MeanAndScatter
+        Mean and scatter of every column of X; without mass for sparse rows.
     classes : ndarray
         The classes in y, sorted.
     masses : ndarray
@@ -82,6 +84,7 @@ class Survey:
 
     n_features: int
     cells: MeanAndScatter
+    features: MeanAndScatter
     classes: npt.NDArray[Any]
     masses: Float
     values: MeanAndScatter
@@ -104,6 +107,7 @@ class Survey:
         survey = cls(
             n_features=X.shape[1],
             cells=MeanAndScatter.of_cells(X, weight),
+            features=MeanAndScatter.of_features(X, weight),
             classes=np.zeros(0, dtype=np.intp),
             masses=np.zeros(0),
             values=MeanAndScatter.zero((0,)),
@@ -134,6 +138,7 @@ class Survey:
                 f"{self.y_shape}, others {other.n_features} and {other.y_shape}."
             )
         self.cells += other.cells
+        self.features += other.features
         if self.values.mean.size == 0:
             self.values = other.values
         else:

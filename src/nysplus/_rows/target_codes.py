@@ -23,6 +23,7 @@ from nysplus._validation import (
     as_values,
     check_classes,
     check_no_class_weight,
+    check_some_class_weighs,
     class_factors,
 )
 
@@ -170,9 +171,11 @@ class ClassCode(TargetCode):
     ) -> Float | None:
         """Return the weight of one observation of each class, or None where all weigh 1."""
         found = masses()
+        factors = class_factors(class_weight, self.classes, found)
         if needs_two_classes:
             check_classes(self.classes, found)
-        return class_factors(class_weight, self.classes, found)
+            check_some_class_weighs(factors, found)
+        return factors
 
     def encode(self, y: npt.NDArray[Any]) -> ClassTargets:
         """Return the class numbers of some labels, all of which must be known."""

@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import joblib
 import numpy as np
 import numpy.typing as npt
 
 from nysplus._runtime.atomic_file import atomic_write, remove_unfinished
+from nysplus._runtime.file_lock import FileLock
 from nysplus._runtime.memory import working_bytes
 from nysplus._typing import Additive
 
@@ -127,9 +128,15 @@ class Step(Generic[Total]):
 
 
 class Journal:
-    """Hand out the sums of a fit, without a record."""
+    """Hand out the sums of a fit, without a record. A context, which a fit runs in."""
 
     recording = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the use of the record, which stays after an error."""
 
     def begin(
         self, fingerprint: Callable[[], dict[str, str]], rng: np.random.RandomState
@@ -160,7 +167,7 @@ class Journal:
 
 
 class FileJournal(Journal):
-    """Hand out the sums of a fit, and record them in a file."""
+    """Hand out the sums of a fit, and record them in a file, which no other fit may use."""
 
     recording = True
 
@@ -181,6 +188,20 @@ class FileJournal(Journal):
         self._running: tuple[int, Arrays] | None = None
         self._handed_out = 0
         self._written = time.monotonic()
+        own = Path(os.path.realpath(self._path))
+        self._lock = FileLock(own.with_name(f".{own.name}.lock"))
+
+    def __enter__(self) -> Self:
+        if not self._lock.acquire():
+            raise ValueError(
+                f"The checkpoint {self._path} is in use by a fit that is still running. Wait for "
+                "its end, or pass another path: each fit needs a checkpoint of its own."
+            )
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let other fits use the file."""
+        self._lock.release()
 
     def begin(
         self, fingerprint: Callable[[], dict[str, str]], rng: np.random.RandomState
@@ -221,7 +242,7 @@ class FileJournal(Journal):
 
     def remove(self) -> None:
         """Delete the file, and the temporary files of writes that were killed."""
-        self._path.unlink(missing_ok=True)
+        Path(os.path.realpath(self._path)).unlink(missing_ok=True)
         remove_unfinished(self._path)
 
     def _write(self, running: tuple[int, Arrays]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -36,7 +37,7 @@ from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import FileJournal, Journal, fit_fingerprint
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of
 from nysplus._typing import Float, Kind
-from nysplus._validation import check_count
+from nysplus._validation import check_count, check_some_weigh
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import make_kernel
 from nysplus.persistence import save
@@ -71,11 +72,9 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     n_features_in_: int
     _model: FittedModel
 
-    def _target_spec(
-        self, code: TargetCode | None = None, needs_two_classes: bool = True
-    ) -> TargetSpec:
+    def _target_spec(self) -> TargetSpec:
         """Return the targets that a fit needs."""
-        return TargetSpec(self._kind, code=code, needs_two_classes=needs_two_classes)
+        return TargetSpec(self._kind)
 
     def _plan(self, rows: RowsToOpen) -> Plan:
         """Check all parameters, before any work."""
@@ -88,7 +87,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
         columns = copy(self)  # which scikit-learn's validation writes to
         rows = open_rows(columns, X, y, sample_weight, self._target_spec())
         plan = self._plan(rows)
-        with progress_of(self, X, y) as progress:
+        with journal, progress_of(self, X, y) as progress:
             blocks, code = rows.open(progress, journal)
             assert code is not None
             rng = check_random_state(self.random_state)
@@ -98,13 +97,15 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
             passes = "1 pass" if model.n_passes == 1 else f"{model.n_passes} passes"
             progress.note(f"{passes} over {blocks.n_rows:,} rows")
             self._adopt(model)  # callbacks see the fitted estimator
-        journal.remove()
+            journal.remove()
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: TargetCode | None) -> None:
         """Fit a model to more rows and adopt it."""
         model, columns = self._fitted(), copy(self)
-        # the other classes may come in later calls
-        spec = self._target_spec(code, needs_two_classes=False)
+        # the other classes may come in later calls, and rows of weight zero are ignored
+        spec = replace(
+            self._target_spec(), code=code, needs_two_classes=False, needs_weight=model is None
+        )
         rows = open_rows(columns, X, y, sample_weight, spec, reset=model is None)
         plan = self._plan(rows)
         rng = check_random_state(self.random_state)
@@ -113,6 +114,11 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
             assert found is not None
             if code is None and found.kind == "classes":
                 raise ValueError("classes must be passed on the first call to partial_fit.")
+            weighs = blocks.target_spread().mass > 0
+            if model is None:
+                check_some_weigh(int(weighs))
+            elif not weighs:
+                return
             self._adopt(add_rows(model, plan, blocks, found, Columns.of(columns), rng))
 
     def _fitted(self) -> FittedModel | None:
@@ -280,8 +286,8 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
 
     @property
     def landmarks_(self) -> Any:
-        """Landmarks Z of shape (n, d), or (n, r) behind a learned map."""
-        return self.expansion_.landmarks
+        """Landmarks of shape (n, d), or (n, r) behind a learned map."""
+        return self.expansion_.given_landmarks()
 
     @property
     def projection_(self) -> Float | None:
@@ -307,7 +313,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
 
     @property
     def model_bytes_(self) -> int:
-        """Bytes of the landmarks, coefficients, intercepts and learned map."""
+        """Bytes of the landmarks, coefficients, intercepts, learned map and centre."""
         return self.expansion_.n_bytes
 
     @property

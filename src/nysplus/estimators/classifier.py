@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from nysplus._fit.model import FittedModel
+from nysplus._fit.model import NO_PROBABILITIES, FittedModel
 from nysplus._fit.parameters import (
     AlphaLike,
     ApproximationLike,
@@ -28,6 +28,14 @@ from nysplus._runtime.progress import with_callbacks
 from nysplus._typing import Float
 from nysplus.estimators.base import KernelMachine, sums_rows
 from nysplus.persistence import loadable
+
+
+def has_probabilities(estimator: NystroemClassifier) -> bool:
+    """Return whether scores turn into probabilities; raise to say why not."""
+    model = estimator._fitted()
+    if model is not None and model.scaling is None:
+        raise AttributeError(NO_PROBABILITIES)
+    return True
 
 
 @loadable
@@ -176,10 +184,8 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _target_spec(
-        self, code: TargetCode | None = None, needs_two_classes: bool = True
-    ) -> TargetSpec:
-        return TargetSpec(self._kind, self.class_weight, code, needs_two_classes=needs_two_classes)
+    def _target_spec(self) -> TargetSpec:
+        return TargetSpec(self._kind, self.class_weight)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -283,6 +289,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         scores: Float = self._apply(X, FittedModel.decision)
         return scores
 
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Float:
         """Return the probability of each class, or of each label in multilabel problems.
 
@@ -290,7 +297,8 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         the training rows, or of the scores of held-out rows after `refine`; no other model is
         fitted. The class of the highest probability is the one that `predict` returns.
         `partial_fit` sets β from the rows of the latest call; `retune` and `merge` do not change
-        it.
+        it. A model of `from_svc` has probabilities if it was given rows to calibrate them with,
+        or if the imported model is a ``LogisticRegression``.
 
         Parameters
         ----------
@@ -304,6 +312,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         probabilities: Float = self._apply(X, FittedModel.probabilities)
         return probabilities
 
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> Float:
         """Return the logarithms of `predict_proba`.
 

@@ -12,6 +12,7 @@ from sklearn import cluster
 from sklearn.exceptions import ConvergenceWarning
 
 from nysplus._rows.blocks import Block
+from nysplus._runtime.threads import one_blas_thread
 from nysplus._typing import Float
 
 # Most clusters that start from k-means++, which draws one point after the other: with more
@@ -45,7 +46,8 @@ def centroids(
         random_state=rng,
         copy_x=clustered is X,  # converted rows may be overwritten
     )
-    with warnings.catch_warnings():
+    # scikit-learn's k-means limits BLAS too, but leaves the limit behind if several threads do
+    with one_blas_thread(), warnings.catch_warnings():
         # raised if fewer than n rows are distinct (see above)
         warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans.fit(clustered, sample_weight=weight)

@@ -16,6 +16,7 @@ from killed_fits import (
     STORES,
     TARGETS,
     WEIGHT,
+    Killed,
     N,
     X,
     as_memmap,
@@ -253,6 +254,51 @@ def test_what_a_kill_in_a_write_leaves_goes_with_the_record(path):
     path.with_name(f".{path.name}.0123abcd.part").write_bytes(b"half of a")
     make_model().fit(X, TARGETS["classes"], checkpoint=path)
     assert os.listdir(path.parent) == []
+
+
+# ---- two fits, one path -------------------------------------------------------------------------
+
+
+def test_a_checkpoint_in_use_is_refused(monkeypatch, path):
+    """By the same fit as well as by another one, and the running fit loses nothing."""
+    refusals = []
+
+    def fit_beside(alpha):
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match="is in use by a fit that is still running") as caught:
+            make_model(alpha=alpha).fit(X, TARGETS["classes"], checkpoint=path)
+        assert path.read_bytes() == before
+        refusals.append(str(caught.value))
+
+    at = {5: lambda: fit_beside("auto"), 9: lambda: fit_beside(0.3)}
+    with watched(monkeypatch, at=at):
+        model = make_model().fit(X, TARGETS["classes"], checkpoint=Checkpoint(path, 0))
+    assert len(refusals) == 2
+    assert str(path) in refusals[0]
+    assert_identical(model, make_model().fit(X, TARGETS["classes"]))
+    assert os.listdir(path.parent) == []
+
+
+def test_a_fit_that_failed_does_not_keep_its_checkpoint_in_use(monkeypatch, path):
+    args, stop = (X, TARGETS["classes"]), 12
+    with watched(monkeypatch, stop), pytest.raises(Killed) as caught:
+        make_model().fit(*args, checkpoint=Checkpoint(path, 0))
+    assert os.listdir(path.parent) == [path.name]
+    model = make_model().fit(*args, checkpoint=path)
+    assert caught.traceback  # which keeps the objects of the first fit alive
+    assert_identical(model, make_model().fit(*args))
+
+
+def test_a_linked_checkpoint(monkeypatch, path):
+    link = path.with_name("link")
+    link.symlink_to(path.name)
+    kill(monkeypatch, make_model(), (X, TARGETS["classes"]), link, 12)
+    assert path.exists()
+    assert_identical(
+        make_model().fit(X, TARGETS["classes"], checkpoint=path),
+        make_model().fit(X, TARGETS["classes"], checkpoint=link),
+    )
+    assert os.listdir(path.parent) == ["link"]
 
 
 @pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])

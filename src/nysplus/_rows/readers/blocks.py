@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nysplus._rows.readers.base import Chunk, Source, check_chunk
-from nysplus._validation import canonical
+from nysplus._validation import canonical, check_dense_targets
 
 
 class BlockRows(Source):
@@ -94,6 +94,7 @@ def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
             "(X, y, sample_weight)."
         )
     X, y, weight = (*parts, None, None)[:3]
+    check_dense_targets(y)
     try:
         rows = canonical(X.tocsr()) if sp.issparse(X) else np.asarray(X)
         # Data frames of numbers and booleans become arrays of objects.
