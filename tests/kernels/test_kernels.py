@@ -127,6 +127,9 @@ def test_gamma_median(rng):
     assert RBF("median").resolve(Blocks(X), rng).gamma == pytest.approx(1 / 8)
     assert Laplacian("median").resolve(Blocks(X), rng).gamma == pytest.approx(1 / 2)
     assert Chi2("median").resolve(Blocks(X), rng).gamma == pytest.approx(1.0)  # 1, 1, 3
+    assert RBF("median").resolve(Blocks(X / 100), rng).gamma == pytest.approx(1e4 / 8)
+    assert Laplacian("median").resolve(Blocks(X / 100), rng).gamma == pytest.approx(100 / 2)
+    assert Chi2("median").resolve(Blocks(X / 100), rng).gamma == pytest.approx(100.0)
 
 
 @pytest.mark.parametrize("gamma", ["scale", "median"])

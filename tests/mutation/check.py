@@ -48,8 +48,8 @@ SOURCE = ROOT / "src"
 BUILD = ROOT / "build" / "mutation"
 SETTINGS: dict[str, Any] = tomllib.loads((HERE / "mutated.toml").read_text(encoding="utf-8"))
 MARKERS = "not slow and not all_combinations"
-# Exit codes of pytest that are no failure.
-OK, NO_TESTS_COLLECTED = 0, 5
+# Exit codes of pytest; a module that cannot be imported interrupts it.
+OK, TESTS_FAILED, INTERRUPTED, NO_TESTS_COLLECTED = 0, 1, 2, 5
 # Outcomes that count as noticed.
 KILLED = ("killed", "hangs")
 # Imported once: the process of a mutant then starts within a tenth of a second.
@@ -59,6 +59,8 @@ LIBRARIES = (
     *("sklearn.kernel_ridge", "sklearn.linear_model", "sklearn.metrics", "sklearn.pipeline"),
     *("sklearn.model_selection", "sklearn.preprocessing", "sklearn.utils.estimator_checks"),
     *("joblib", "pandas", "pyarrow.parquet", "pytest", "safetensors.numpy", "threadpoolctl"),
+    *("dask.array", "dask.dataframe", "hypothesis.extra.numpy", "onnx", "pdb", "doctest"),
+    *("_pytest.junitxml", "_pytest.doctest", "_pytest.debugging", "xml.etree.ElementTree"),
 )
 
 
@@ -260,7 +262,7 @@ class Run:
         self.pid = os.fork()
         if not self.pid:
             os.setsid()
-            code = 3
+            code = 4
             try:
                 code = self._test()
             finally:
@@ -276,8 +278,12 @@ class Run:
             sys.meta_path.insert(0, _Finder(self.mutant))  # type: ignore[arg-type]
         chosen = _Chosen(self.tests)
         files = sorted({test.partition("::")[0] for test in self.tests})
-        stop = ["-x"] if self.mutant else []
-        code = pytest.main([*stop, "-p", "no:cacheprovider", "-p", "no:xdist", *files], [chosen])
+        options = ["-x"] if self.mutant else []
+        for plugin in ("cacheprovider", "cov", "xdist"):
+            options += ["-p", f"no:{plugin}"]
+        # hypothesis is imported already
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        code = pytest.main([*options, *files], [chosen])
         self.report.write_text("\n".join(chosen.failed))
         return int(code)
 
@@ -291,9 +297,12 @@ class Run:
             os.waitpid(self.pid, 0)
             return "hangs", ""
         failed = self.report.read_text() if self.report.exists() else ""
-        # No test is left where the mutant changes the names of all of them.
-        passed = os.waitstatus_to_exitcode(status) in (OK, NO_TESTS_COLLECTED)
-        return ("survives" if passed else "killed"), failed
+        code = os.waitstatus_to_exitcode(status)
+        if code in (OK, NO_TESTS_COLLECTED):  # a mutant may change the names of all its tests
+            return "survives", failed
+        if code in (TESTS_FAILED, INTERRUPTED) or code < 0:
+            return "killed", failed
+        raise SystemExit(f"pytest ended with {code}; see {self.report.with_suffix('.log')}.")
 
 
 def _end_group(pid: int) -> None:

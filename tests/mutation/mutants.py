@@ -193,7 +193,8 @@ class _Walk:
                 for text in _other_constants(node.value):
                     yield (*self._span(node), text)
             case ast.If() | ast.While() | ast.IfExp():
-                if isinstance(node.test, ast.Name | ast.Attribute | ast.Call):
+                plain = isinstance(node.test, ast.Name | ast.Attribute | ast.Call)
+                if plain and not _for_types_only(node):
                     yield self._start(node.test), self._start(node.test), "not "
             case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
                 yield (*self._span(node.func), FUNCTIONS[name])
@@ -256,7 +257,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes below a node that can be changed so that behaviour changes."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
         return
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+    if _for_types_only(node):
         return
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn":
         return
@@ -270,6 +271,10 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
                 yield child
 
 
+def _for_types_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
 def _other_constants(value: object) -> Iterator[str]:
     match value:
         case bool():
@@ -278,4 +283,4 @@ def _other_constants(value: object) -> Iterator[str]:
             # one more than a thousand is nearly the same
             yield str(value + 1 if value < 10 else 10 * value)
         case float():
-            yield str(value + 1.0 if value in (0.0, 1.0) else 10.0 * value)
+            yield f"{value + 1.0 if value in (0.0, 1.0) else 10.0 * value:g}"

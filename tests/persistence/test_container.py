@@ -532,6 +532,10 @@ FORGED = {
         _set("expansion", "kernel", "object", "params", "gamma", to="scale"),
         "gamma='scale' of RBF",
     ),
+    "zero gamma": (
+        _set("expansion", "kernel", "object", "params", "gamma", to=0.0),
+        "gamma=0.0 of RBF",
+    ),
     "negative gamma": (
         _set("expansion", "kernel", "object", "params", "gamma", to=-1.0),
         "gamma=-1.0 of RBF",
@@ -642,6 +646,17 @@ def test_forged_csr_landmarks(tmp_path, part, make):
     save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
     _forge(path, _tensor(f"landmarks.{part}", make))
     with pytest.raises(ValueError, match="CSR numbers"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "shape", [[15, 0], [0, 4], [-15, 4], [15.0, 4], [15], [15, 4, 1], ["a", 4]]
+)
+def test_forged_shapes_of_csr_landmarks(tmp_path, shape):
+    path = tmp_path / "model"
+    save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
+    _forge(path, _set("expansion", "csr", "shape", to=shape))
+    with pytest.raises(ValueError, match="must be two positive integers"):
         load(path)
 
 
