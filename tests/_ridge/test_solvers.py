@@ -24,7 +24,7 @@ from nysplus._ridge.solvers import (
 )
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, IndicatorTargets, ValueTargets
-from nysplus.kernels import RBF, FunctionKernel, make_kernel
+from nysplus.kernels import RBF, FunctionKernel, Polynomial, make_kernel
 
 NAMES = list(SOLVERS)
 every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=NAMES)
@@ -247,6 +247,51 @@ def test_a_float32_solution_without_a_certificate_is_polished():
     assert rows > 600
     assert gap_of(problem, polished) <= 1e-8
     assert gap_of(problem, polished) <= gap_of(problem, certified)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("degree", [2, 3])
+def test_float32_sums_of_features_of_different_sizes(degree, seed):
+    """Rounding of the largest sums hides the smallest: a landmark at 0 is nearly constant."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((1000, 1)).astype(np.float32)
+    Z = np.array([[-2e-3], [-2e-3], [-2e-3], [0.35]], dtype=np.float32)
+    feature_map = StandardMap().build(Polynomial(degree=degree, gamma=1.0), Z, rng)
+    targets = ValueTargets(rng.standard_normal((1000, 1)))
+    problem = RidgeProblem(Blocks(X, targets), feature_map, (2.4e-8,), rng, "test")
+    assert Direct(np.float32) in shortcuts(problem)
+    found, _ = Direct(np.float32).solve(problem)
+    assert found is None or gap_of(problem, found) <= 1e-6
+
+
+def _estimated_gap(problem, alpha):
+    """Return the gap that float32 may leave, from dense float64 features, and the objective."""
+    blocks, feature_map = problem.blocks, problem.feature_map
+    features = feature_map.features(np.float64)(blocks.X.astype(np.float64))
+    Y = blocks.targets.coded()
+    centred, residue = features - features.mean(axis=0), Y - Y.mean(axis=0)
+    H = centred.T @ centred + alpha * np.eye(feature_map.rank)
+    W = np.linalg.solve(H, centred.T @ residue)
+    objective = ((centred @ W - residue) ** 2).sum() + alpha * (W**2).sum()
+    error = feature_map.float32_noise * feature_map.scale
+    D = (centred**2).sum(axis=0)
+    size = (D @ W**2).sum() + (residue**2).sum()
+    rounding = np.finfo(np.float32).eps ** 2 * size * (D @ np.diag(np.linalg.inv(H)))
+    return (error**2 * (W**2).sum() / np.linalg.eigvalsh(H)[0] + rounding) / objective
+
+
+@pytest.mark.parametrize(("estimate", "certified"), [(2e-9, True), (5e-8, False)])
+def test_an_estimated_gap_a_hundredth_of_the_tolerance_is_a_certificate(estimate, certified):
+    X, y = labelled()
+    problem = problem_of(X, ClassTargets(y, 3), X[:40], gamma=0.01)
+    low, high = -8.0, 2.0
+    for _ in range(40):  # the estimate falls with the ridge
+        middle = (low + high) / 2
+        found = _estimated_gap(problem, 10.0**middle)
+        low, high = (middle, high) if found > estimate else (low, middle)
+    assert found == pytest.approx(estimate, rel=1e-3)
+    _, rows = Direct(np.float32).solve(replace(problem, alphas=(10.0**middle,)))
+    assert (rows == 600) == certified
 
 
 def test_gram_first_refuses_an_ill_conditioned_problem(rng):

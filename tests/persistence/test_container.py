@@ -500,7 +500,16 @@ FORGED = {
     "array of objects": (_set("params", "alpha", to=_array([None], "|O")), "other things"),
     "array values": (_set("params", "alpha", to=_array([1.5])), "not of its type"),
     "array shape": (_set("params", "alpha", to=_array([1], shape=[2])), "wrong size"),
-    "array bomb": (_set("params", "alpha", to=_array(["a"] * 9, "<U99999999")), "wrong size"),
+    "array bomb": (_set("params", "alpha", to=_array(["a"] * 9, "<U99999999")), "much more memory"),
+    "array bombs": (
+        _set("params", "alpha", to=[_array(["a"], "<U1000000")] * 8),
+        "much more memory",
+    ),
+    "empty values": (_set("params", "alpha", to=[[]] * 10**6), "much more memory"),
+    "deep values": (
+        _set("params", "alpha", to=json.loads("[" * 200 + "]" * 200)),
+        "nested more than 100 deep",
+    ),
     "number bomb": (_set("params", "alpha", to=_array([2**70])), "cannot be loaded"),
     "random state": (
         _set(
@@ -534,6 +543,10 @@ FORGED = {
     "gamma": (
         _set("expansion", "kernel", "object", "params", "gamma", to="scale"),
         "gamma='scale' of RBF",
+    ),
+    "zero gamma": (
+        _set("expansion", "kernel", "object", "params", "gamma", to=0.0),
+        "gamma=0.0 of RBF",
     ),
     "negative gamma": (
         _set("expansion", "kernel", "object", "params", "gamma", to=-1.0),
@@ -648,6 +661,17 @@ def test_forged_csr_landmarks(tmp_path, part, make):
     save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
     _forge(path, _tensor(f"landmarks.{part}", make))
     with pytest.raises(ValueError, match="CSR numbers"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "shape", [[15, 0], [0, 4], [-15, 4], [15.0, 4], [15], [15, 4, 1], ["a", 4]]
+)
+def test_forged_shapes_of_csr_landmarks(tmp_path, shape):
+    path = tmp_path / "model"
+    save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
+    _forge(path, _set("expansion", "csr", "shape", to=shape))
+    with pytest.raises(ValueError, match="must be two positive integers"):
         load(path)
 
 

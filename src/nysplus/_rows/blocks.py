@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -371,8 +372,10 @@ class Blocks(RowBlocks):
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
         slices = work.slices(self.n_rows, step.position)
-        addends = in_threads(lambda rows: work.part(self.block(rows)), slices)
-        with self.progress.stage(stage, self.n_rows - step.position, len(slices)) as advance:
+        with (
+            self.progress.stage(stage, self.n_rows - step.position, len(slices)) as advance,
+            closing(in_threads(lambda rows: work.part(self.block(rows)), slices)) as addends,
+        ):
             for rows, addend in zip(slices, addends, strict=True):
                 step.add(addend, rows.stop)
                 advance(rows.stop - rows.start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -88,8 +88,10 @@ def survey_source(source: Source, kind: Kind | None, progress: Progress) -> Surv
         return Survey.of(chunk.X, chunk.y, chunk.sample_weight, kind)
 
     progress.passes += 1
-    with progress.stage("survey", source.n_rows, None) as advance:
-        looks = in_threads(look, read(source))
+    with (
+        progress.stage("survey", source.n_rows, None) as advance,
+        closing(in_threads(look, read(source))) as looks,
+    ):
         found = next(looks)  # a source without rows has raised
         advance(found.n_rows)
         for seen in looks:
@@ -216,8 +218,11 @@ class StreamBlocks(SurveyedBlocks):
             rows = slice(chunk.start + part.start, chunk.start + part.stop)
             return work.part(self.coding.block(chunk.take(part), rows)), rows.stop
 
-        with self.progress.stage(stage, self.n_rows - begin, None) as advance:
-            for addend, stop in in_threads(one, pieces()):
+        with (
+            self.progress.stage(stage, self.n_rows - begin, None) as advance,
+            closing(in_threads(one, pieces())) as addends,
+        ):
+            for addend, stop in addends:
                 advance(stop - step.position)
                 step.add(addend, stop)
 

@@ -31,6 +31,17 @@ class _Radial(_Width):
         """True."""
         return True
 
+    def _is_narrow(self, Z: Any) -> bool:
+        """Return whether rounding ``‖x‖² + ‖z‖² − 2xz`` changes kernel values by more than √ε.
+
+        The kernel is then so narrow that nearly all values between landmarks are zero.
+        """
+        if sp.issparse(Z):
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = ((Z - Z.mean(axis=0)) ** 2).sum(axis=1).max(initial=0.0)
+            return not self.width * largest <= np.finfo(Z.dtype).eps ** -0.5
+
     def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         length = _median_distance(blocks, rng, "euclidean")
         return 1.0 / (2.0 * length**2) if length > 0 else 1.0
@@ -75,6 +86,8 @@ class RBF(_Radial):
         """
         if sp.issparse(Z):
             return lambda X: self._of_distances(squared_distances(X, Z))
+        if self._is_narrow(Z):
+            return lambda X: self._of_distances(squared_distances(X, Z, not sp.issparse(X)))
         gamma, (n, d) = self.width, Z.shape
         # −γ‖x − z‖² = [x, ‖x‖², 1] · [2γz, −γ, −γ‖z‖²], both sides moved to the mean of Z
         # (see squared_distances): the product alone gives the exponents
@@ -165,7 +178,7 @@ class Matern(_Radial):
 
     def _scaled_distances(self, X: Any, Z: Any) -> Float:
         """Return ``√(2ν) r``, where ``r² = 2γ‖x − z‖²``, or a number from which k is zero."""
-        D = squared_distances(X, Z)
+        D = squared_distances(X, Z, not sp.issparse(X) and self._is_narrow(Z))
         with np.errstate(over="ignore"):
             D *= 4.0 * self.nu * self.width
         np.sqrt(D, out=D)
