@@ -179,6 +179,7 @@ def _copy(model: Any, small: SmallerModel, scaling: Scaling | None = None) -> An
             ),
             refined=fitted.refined if small.continued is None else True,
             running=None,
+            collected=None,
         )
     )
     return copy
