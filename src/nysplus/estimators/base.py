@@ -133,6 +133,8 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     def retune(self, alpha: AlphaLike = "auto") -> Any:
         """Choose the ridge again from the sums that `partial_fit` and `merge` have made.
 
+        As long as `partial_fit` collects rows, its next call chooses the ridge as well.
+
         Parameters
         ----------
         alpha : "auto", float or sequence of floats, default="auto"
