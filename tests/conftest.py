@@ -27,6 +27,7 @@ def _make_importable(name):
 _make_importable("extended")
 _make_importable("reference")
 _make_importable("factories")
+_make_importable("full_disk")
 
 
 @pytest.fixture(scope="session")
