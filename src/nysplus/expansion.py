@@ -127,6 +127,16 @@ def pack_array(array: npt.NDArray[Any], dtype: str) -> PackedArray:
     )
 
 
+def _rounded(X: Any, dtype: np.dtype[Any]) -> Any:
+    """Return rows in a floating type, with its largest number in place of larger ones."""
+    with np.errstate(over="ignore"):
+        rows = X.astype(dtype, copy=False)
+    stored = rows.data if sp.issparse(rows) else rows
+    if X.dtype != dtype and not np.isfinite(stored).all():
+        np.nan_to_num(stored, copy=False)
+    return rows
+
+
 @dataclass(frozen=True)
 class KernelExpansion:
     """``h(x) = k((x − c)P, Z) A + b``, the standard form of every fitted model (eq. 6).
@@ -251,6 +261,6 @@ class KernelExpansion:
         if self.center is not None:
             wide = np.result_type(float_dtype(X.dtype), dtype)
             X = project(X.astype(wide, copy=False), None, self.center)
-        scores: Float = self._columns(X.astype(dtype, copy=False)) @ self.dual_coef
+        scores: Float = self._columns(_rounded(X, dtype)) @ self.dual_coef
         scores += self.intercept
         return scores

@@ -141,7 +141,7 @@ def test_the_error_up_to_which_features_are_float32(rng, noise, allowed):
 
 def test_float32_is_refused_where_the_kernel_is_narrow(rng):
     Z = 100 * rng.randn(50, 20)  # K = I: no spectrum could be flatter
-    assert not StandardMap().build(RBF(1.0), Z, rng).allows_float32
+    assert not StandardMap().build(RBF(0.005), Z, rng).allows_float32
     assert StandardMap().build(RBF(1e-5), Z, rng).allows_float32
 
 

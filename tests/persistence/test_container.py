@@ -489,7 +489,16 @@ FORGED = {
     "array of objects": (_set("params", "alpha", to=_array([None], "|O")), "other things"),
     "array values": (_set("params", "alpha", to=_array([1.5])), "not of its type"),
     "array shape": (_set("params", "alpha", to=_array([1], shape=[2])), "wrong size"),
-    "array bomb": (_set("params", "alpha", to=_array(["a"] * 9, "<U99999999")), "wrong size"),
+    "array bomb": (_set("params", "alpha", to=_array(["a"] * 9, "<U99999999")), "much more memory"),
+    "array bombs": (
+        _set("params", "alpha", to=[_array(["a"], "<U1000000")] * 8),
+        "much more memory",
+    ),
+    "empty values": (_set("params", "alpha", to=[[]] * 10**6), "much more memory"),
+    "deep values": (
+        _set("params", "alpha", to=json.loads("[" * 200 + "]" * 200)),
+        "nested more than 100 deep",
+    ),
     "number bomb": (_set("params", "alpha", to=_array([2**70])), "cannot be loaded"),
     "random state": (
         _set(

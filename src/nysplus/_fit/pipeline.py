@@ -9,6 +9,7 @@ import numpy as np
 from nysplus._bytes.budget import Budget, Limit
 from nysplus._bytes.center import center_of
 from nysplus._bytes.quantise import quantise
+from nysplus._fit.feature_range import check_range
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.plan import Plan, warn_of_memory
 from nysplus._fit.size import choose_size, fitting_landmarks, sizes_within
@@ -128,6 +129,7 @@ def fit_model(
 def resolve_kernel(plan: Plan, blocks: RowBlocks, rng: np.random.RandomState) -> Resolved:
     """Settle the metric and the kernel's width."""
     warn_of_memory(plan, blocks.n_candidates)
+    check_range(plan, blocks)
     center = _center(plan, blocks)
     given = projected(blocks, None, center)
     n, selector, projection = plan.n_landmarks, through(plan.selector, None, center), None

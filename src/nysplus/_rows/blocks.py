@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import joblib
@@ -388,8 +389,11 @@ class Blocks(RowBlocks):
         return spread
 
     def variance(self) -> float:
-        """Return the variance of all entries of X. One pass, O(N d)."""
+        """Return the variance of all entries of X. One pass, O(N d), and none in later calls."""
+        return self._variance
 
+    @cached_property
+    def _variance(self) -> float:
         def part(rows: slice) -> MeanAndScatter:
             block = self.block(rows)
             return MeanAndScatter.of_cells(block.X, block.counts)
