@@ -421,31 +421,23 @@ class Blocks(RowBlocks):
 
     @cached_property
     def _variance(self) -> float:
-        def part(rows: slice) -> MeanAndScatter:
-            block = self.block(rows)
-            return MeanAndScatter.of_cells(block.X, block.counts)
-
-        spread = MeanAndScatter.zero()
-        for more in in_threads(part, self._cached_slices()):
-            spread += more
-        return float(spread.variance)
+        return float(self._spread(MeanAndScatter.of_cells).variance)
 
     def feature_spread(self) -> MeanAndScatter:
         """Return mean and variance of every column of X. One pass, O(N d)."""
+        return self._spread(MeanAndScatter.of_features)
+
+    def _spread(self, of: Callable[[Any, Float], MeanAndScatter]) -> MeanAndScatter:
+        """Add up a statistic of the rows and their weights, in blocks that fit in a core's cache."""
 
         def part(rows: slice) -> MeanAndScatter:
             block = self.block(rows)
-            return MeanAndScatter.of_features(block.X, block.counts)
+            return of(block.X, block.counts)
 
-        spread = MeanAndScatter.zero()
-        for more in in_threads(part, self._cached_slices()):
+        spread, most = MeanAndScatter.zero(), VARIANCE_CELLS // self.n_features + 1
+        for more in in_threads(part, row_slices(self.n_rows, 8 * self.n_features, most)):
             spread += more
         return spread
-
-    def _cached_slices(self) -> list[slice]:
-        """Return blocks of rows that stay in the cache of a core."""
-        most = VARIANCE_CELLS // self.n_features + 1
-        return row_slices(self.n_rows, 8 * self.n_features, most)
 
     def fingerprint(self) -> str:
         """Return a hash of the rows, their targets and weights."""
