@@ -428,7 +428,7 @@ class Blocks(RowBlocks):
         return self._spread(MeanAndScatter.of_features)
 
     def _spread(self, of: Callable[[Any, Float], MeanAndScatter]) -> MeanAndScatter:
-        """Add up a statistic of the rows and their weights, in blocks that fit in a core's cache."""
+        """Add up a statistic of rows and weights, in blocks that fit in a core's cache."""
 
         def part(rows: slice) -> MeanAndScatter:
             block = self.block(rows)
