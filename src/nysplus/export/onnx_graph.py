@@ -37,8 +37,6 @@ LOWEST_OPSET = 13
 # Scores that float32 arithmetic changes by more than this, relative to the largest, are computed in
 # float64; scores that float32 rows change by more than this are worth a warning.
 MAX_FLOAT32_ERROR, MAX_ROW_ERROR = 1e-5, 1e-4
-# Factors between these numbers are normal numbers in float32.
-LEAST_FACTOR, MOST_FACTOR = 1e-30, 1e30
 
 
 def optional_library(name: str) -> Any:
@@ -161,10 +159,10 @@ def _laplacian(graph: _Graph, kernel: Laplacian, X: str, Z: str, points: Float) 
 
 
 def _affine(graph: _Graph, kernel: Polynomial | Sigmoid, X: str, Z: str, points: Float) -> str:
-    if LEAST_FACTOR < kernel.width < MOST_FACTOR:
+    if graph.dtype == np.float32:
         products = graph.node("Mul", graph.products(X, Z), graph.number(kernel.width))
     else:
-        # onnxruntime makes a factor of a product float32, but not one of every feature
+        # onnxruntime rounds a number beside a matrix product to float32, but not a row of numbers
         factors = graph.constant(np.full(points.shape[1], kernel.width, dtype=graph.dtype))
         products = graph.products(graph.node("Mul", X, factors), Z)
     return graph.node("Add", products, graph.number(kernel.coef0))
