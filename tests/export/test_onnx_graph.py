@@ -240,6 +240,7 @@ def test_values(several, dtype):
     np.testing.assert_allclose(found["variable"], expected, atol=1e-4, rtol=0)
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts")
 def test_what_cannot_be_exported(digits):
     X, y = digits
     X, y = X[:100], y[:100]
