@@ -303,6 +303,7 @@ def test_numbers_of_classes(moons, classes, expected):
     assert expected in to_c(model)
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts")
 def test_only_expf_is_called(digits):
     X, y = digits
     for kernel in (RBF(), Matern(), Cosine(), Polynomial(), Sigmoid(gamma=0.01)):
@@ -334,6 +335,7 @@ def test_numbers_are_read_back_exactly(digits):
         np.testing.assert_array_equal(numbers, array.astype(np.float32).ravel())
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts")
 def test_what_cannot_be_exported(digits):
     X, y = digits
     X, y = X[:100], y[:100]

@@ -158,17 +158,22 @@ def _laplacian(graph: _Graph, kernel: Laplacian, X: str, Z: str, points: Float) 
     return _exp_minus(graph, kernel.width, graph.sum(graph.node("Abs", differences), 2))
 
 
-def _affine(graph: _Graph, kernel: Polynomial | Sigmoid, X: str, Z: str) -> str:
-    products = graph.node("Mul", graph.products(X, Z), graph.number(kernel.width))
+def _affine(graph: _Graph, kernel: Polynomial | Sigmoid, X: str, Z: str, points: Float) -> str:
+    if graph.dtype == np.float32:
+        products = graph.node("Mul", graph.products(X, Z), graph.number(kernel.width))
+    else:
+        # onnxruntime rounds a number beside a matrix product to float32, but not a row of numbers
+        factors = graph.constant(np.full(points.shape[1], kernel.width, dtype=graph.dtype))
+        products = graph.products(graph.node("Mul", X, factors), Z)
     return graph.node("Add", products, graph.number(kernel.coef0))
 
 
 def _polynomial(graph: _Graph, kernel: Polynomial, X: str, Z: str, points: Float) -> str:
-    return graph.node("Pow", _affine(graph, kernel, X, Z), graph.number(kernel.degree))
+    return graph.node("Pow", _affine(graph, kernel, X, Z, points), graph.number(kernel.degree))
 
 
 def _sigmoid(graph: _Graph, kernel: Sigmoid, X: str, Z: str, points: Float) -> str:
-    return graph.node("Tanh", _affine(graph, kernel, X, Z))
+    return graph.node("Tanh", _affine(graph, kernel, X, Z, points))
 
 
 def _linear(graph: _Graph, kernel: Linear, X: str, Z: str, points: Float) -> str:
