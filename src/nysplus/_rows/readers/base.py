@@ -240,7 +240,9 @@ def _first_bad(values: Any, weights: bool) -> tuple[int, int, str] | None:
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(stored.sum()) and not weights:
                 return None
-        bad = ~np.isfinite(stored) | (weights & ((stored < 0) | (stored > MAX_WEIGHT)))
+        bad = ~np.isfinite(stored)
+        if weights:
+            bad |= (stored < 0) | (stored.astype(np.float64) > MAX_WEIGHT)
     else:
         return None
     if not bad.any():
