@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +20,38 @@ from nysplus._typing import Float
 # Largest weight of a row or of a class, and largest value of a target: a weight times the square of
 # a value, summed over any number of rows, is then a finite float64.
 MAX_WEIGHT, MAX_VALUE = 1e50, 1e100
+# Names from other libraries, and the advice that an error about such a name gives.
+ADVICE = {
+    "C": "Use alpha, the ridge penalty: about 1 / (2 C).",
+    "M": "Use n_components, the number of landmarks.",
+    "coef0": "Pass kernel=nysplus.kernels.Polynomial(coef0=…).",
+    "degree": "Pass kernel=nysplus.kernels.Polynomial(degree=…).",
+    "gaussian": "Use 'rbf'.",
+    "k-means": "Use 'kmeans'.",
+    "kernel_params": "Pass kernel=nysplus.kernels.FunctionKernel(function, params=…).",
+    "lambda_": "Use alpha, the ridge penalty.",
+    "length_scale": "Use gamma: 1 / (2 length_scale²) for the RBF kernel.",
+    "n_centers": "Use n_components, the number of landmarks.",
+    "n_inducing": "Use n_components, the number of landmarks.",
+    "n_jobs": "Limit the threads with OMP_NUM_THREADS or threadpoolctl.",
+    "n_landmarks": "Use n_components, the number of landmarks.",
+    "penalty": "Use alpha, the ridge penalty.",
+    "precomputed": "Use nysplus.Nystroem(kernel='precomputed') and a linear model.",
+    "random": "Use 'uniform'.",
+    "reg_lambda": "Use alpha, the ridge penalty.",
+    "seed": "Use random_state.",
+    "sigma": "Use gamma: 1 / (2 sigma²) for the RBF kernel.",
+}
+
+
+def advice(name: Any, known: Iterable[str]) -> str:
+    """Return advice about an unknown name, to be appended to an error message; "" without any."""
+    if not isinstance(name, str):
+        return ""
+    if name in ADVICE:
+        return f" {ADVICE[name]}"
+    close = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def is_count(value: Any) -> bool:
@@ -46,6 +80,13 @@ def check_rows(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) 
             return canonical(_as_numbers(checked[0])), checked[1]
         return canonical(_as_numbers(checked))
     except ValueError as error:
+        if str(error).startswith("Input X contains NaN"):
+            # scikit-learn's message goes on to recommend other estimators
+            raise ValueError(
+                f"Input X contains NaN, and {type(estimator).__name__} takes no missing values. "
+                "Replace them, for example with sklearn.impute.SimpleImputer in a pipeline, or "
+                "drop the rows that have them."
+            ) from None
         columns = _text_columns(X)
         if not columns:
             raise
@@ -123,16 +164,6 @@ def check_dense_targets(y: Any, indicator: bool = False) -> None:
         )
 
 
-def check_values(y: npt.NDArray[Any]) -> None:
-    """Raise if the square of a target would overflow."""
-    largest = float(np.abs(y).max(initial=0.0))
-    if largest > MAX_VALUE:
-        raise ValueError(
-            f"y contains a value of size {largest:g}, and {MAX_VALUE:g} is the largest allowed: "
-            "squared errors would overflow. Divide y by a constant, and multiply predictions by it."
-        )
-
-
 def flat_labels(y: Any) -> npt.NDArray[Any]:
     """Return class labels with one dimension, or a 0/1 label indicator as an array."""
     check_classification_targets(y)
@@ -153,6 +184,37 @@ def check_indicator(y: npt.NDArray[Any]) -> None:
             f"{other[0]}. Pass 0 and 1, one column of classes, or use NystroemRegressor "
             "for values."
         )
+
+
+def as_values(y: npt.NDArray[Any]) -> Float:
+    """Return the targets of a regression as float64.
+
+    Raise if some are not numbers, or if their squares would overflow.
+    """
+    try:
+        values: Float = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y contains {_first_text(y)!r}, which is not a number. Pass numbers, or use "
+            "NystroemClassifier for classes."
+        ) from error
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > MAX_VALUE:
+        raise ValueError(
+            f"y contains a value of size {largest:g}, and {MAX_VALUE:g} is the largest allowed: "
+            "squared errors would overflow. Divide y by a constant, and multiply predictions by it."
+        )
+    return values
+
+
+def _first_text(y: npt.NDArray[Any]) -> Any:
+    """Return the first entry that does not convert to a number."""
+    for value in y.ravel().tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    raise AssertionError("all entries are numbers")
 
 
 def check_classes(classes: npt.NDArray[Any], masses: Float) -> None:

@@ -5,7 +5,13 @@ import pytest
 import reference
 from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 
-from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap, make_approximation
+from nysplus._ridge.feature_map import (
+    EnsembleMap,
+    RandomizedMap,
+    StandardMap,
+    _triangular,
+    make_approximation,
+)
 from nysplus.kernels import RBF, AdditiveChi2, FunctionKernel, Linear, Polynomial, Sigmoid
 
 
@@ -135,7 +141,7 @@ def test_the_error_up_to_which_features_are_float32(rng, noise, allowed):
 
 def test_float32_is_refused_where_the_kernel_is_narrow(rng):
     Z = 100 * rng.randn(50, 20)  # K = I: no spectrum could be flatter
-    assert not StandardMap().build(RBF(1.0), Z, rng).allows_float32
+    assert not StandardMap().build(RBF(0.005), Z, rng).allows_float32
     assert StandardMap().build(RBF(1e-5), Z, rng).allows_float32
 
 
@@ -277,3 +283,11 @@ def test_repeated_landmarks_of_an_indefinite_kernel(rng):
     once = StandardMap().build(Sigmoid(1.0), Z, rng)
     twice = StandardMap().build(Sigmoid(1.0), np.vstack([Z, Z]), rng)
     assert twice.rank == once.rank == 10
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_factors_of_nearly_singular_matrices_are_refused_at_every_scale(size):
+    """The smallest eigenvalue must exceed n · eps · trace."""
+    eps = np.finfo(np.float64).eps
+    assert _triangular(size * np.diag([1.0, 3 * eps])) is not None
+    assert _triangular(size * np.diag([1.0, 1.5 * eps])) is None

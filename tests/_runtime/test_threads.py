@@ -9,15 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sklearn import config_context, get_config
+from sklearn import cluster, config_context, get_config
 from sklearn.datasets import make_moons
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from nysplus import NystroemClassifier
-from nysplus._rows.blocks import Blocks
+from nysplus import Nystroem, NystroemClassifier
+from nysplus._rows.blocks import Block, Blocks
 from nysplus._rows.slicing import row_slices
-from nysplus._runtime.threads import in_threads, thread_count, using_threads
+from nysplus._runtime.threads import (
+    free_threads,
+    in_threads,
+    one_blas_thread,
+    thread_count,
+    using_threads,
+)
+from nysplus.landmarks.clustering import centroids
 
 
 @pytest.fixture
@@ -146,6 +153,23 @@ def test_an_error_in_a_kernel_reaches_whoever_fits(two_threads, monkeypatch):
     assert NystroemClassifier(5, random_state=0).fit(X, y).score(X, y) > 0.5
 
 
+class _Failing:
+    """A sum that takes no addends."""
+
+    def __iadd__(self, other):
+        raise KeyboardInterrupt
+
+
+def test_an_error_between_two_results_of_a_pass_restores_the_limit(two_threads):
+    rows = Blocks(np.zeros((5000, 2)))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        rows.fold(lambda block: 0, _Failing, 2**16, "pass")
+    # the traceback, which interactive sessions keep, refers to the frames of the pass
+    assert caught.traceback
+    assert blas_threads() == {2}
+    assert free_threads() == 2
+
+
 @pytest.mark.parametrize("how", ["closed", "lost", "broken"])
 def test_abandoned_work_stops_and_the_limit_is_restored(how, two_threads):
     done = []
@@ -189,20 +213,96 @@ def test_a_limit_on_blas_is_a_limit_on_threads(two_threads):
     assert thread_count() == 2
 
 
-def test_outside_the_main_thread_there_is_one_thread_and_blas_is_left_alone(two_threads):
-    def look():
-        own = threading.current_thread()
-        count = thread_count()
-        workers = list(
-            in_threads(lambda _: (threading.current_thread() is own, *blas_threads()), range(5))
-        )
-        seen.append((count, workers))
+def in_another_thread(function):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
 
-    seen = []
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-    assert seen == [(1, [(True, 2)] * 5)]
+
+def test_another_thread_computes_as_the_main_thread_does(two_threads):
+    def look():
+        inside = list(in_threads(lambda _: (thread_count(), *blas_threads()), range(5)))
+        return thread_count(), inside
+
+    assert in_another_thread(look) == look() == (2, [(1, 1)] * 5)
+    assert blas_threads() == {2}
+
+
+def test_one_pass_at_a_time_has_all_threads(two_threads):
+    def where(_):
+        return threading.current_thread()
+
+    outer = in_threads(where, range(5))
+    first = next(outer)
+    assert free_threads() == 1
+    own = in_another_thread(lambda: {where(None), *in_threads(where, range(5))})
+    assert len(own) == 1
+    assert blas_threads() == {1}
+    assert len({first, *outer}) <= 2
+    assert free_threads() == 2
+    assert blas_threads() == {2}
+
+
+def test_overlapping_limits_restore_what_was_there_before_all_of_them(two_threads):
+    """The first to enter leaves first: its own restoring must not hold for the second one."""
+    first, second = one_blas_thread(), one_blas_thread()
+    first.__enter__()
+    in_another_thread(second.__enter__)
+    first.__exit__(None, None, None)
+    assert blas_threads() == {1}
+    assert thread_count() == 2
+    in_another_thread(lambda: second.__exit__(None, None, None))
+    assert blas_threads() == {2}
+
+
+def test_clustering_in_several_threads_restores_the_limit(two_threads, monkeypatch):
+    """The k-means of scikit-learn sets limits of its own, which restore what they found."""
+    inside, fit, outside = threading.Barrier(2, timeout=20), cluster.KMeans.fit, []
+
+    def overlapping(kmeans, *rows, **more):
+        with threadpool_limits(1, user_api="blas"):
+            inside.wait()
+            fit(kmeans, *rows, **more)
+            while outside == [] and kmeans.n_clusters == 2:
+                time.sleep(0.001)
+        outside.append(kmeans.n_clusters)
+        return kmeans
+
+    monkeypatch.setattr(cluster.KMeans, "fit", overlapping)
+    rows = Block(np.random.RandomState(0).rand(100, 2), slice(0, 100))
+    with ThreadPoolExecutor(2) as pool:
+        for n in (2, 3):
+            pool.submit(centroids, rows, n, 5, np.random.RandomState(0))
+            time.sleep(0.02)  # the one that leaves last has found the limit of the other
+    assert outside == [3, 2]
+    assert blas_threads() == {2}
+
+
+def test_fits_in_threads_restore_the_limit(two_threads):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(fit_some, range(4)))
+    assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("n_rows", [1, 40, 700, 9000])
+def test_predictions_have_the_same_bits_in_every_thread(n_rows, two_threads):
+    X, y = make_moons(1500, noise=0.3, random_state=0)
+    model = NystroemClassifier(300, gamma=2.0, alpha=1e-3, random_state=0).fit(X, y)
+    features = Nystroem(n_components=100, gamma=2.0, random_state=0).fit(X)
+    rows = np.random.RandomState(1).standard_normal((n_rows, 2))
+
+    def results(_=None):
+        return model.decision_function(rows), features.transform(rows)
+
+    expected = results()
+    with ThreadPoolExecutor(8) as pool:
+        of_threads = list(pool.map(results, range(16)))
+    with threadpool_limits(1, user_api="blas"):
+        of_threads.append(results())
+    with one_blas_thread():  # as while another thread fits
+        of_threads.append(results())
+    for got in of_threads:
+        np.testing.assert_array_equal(got[0], expected[0])
+        np.testing.assert_array_equal(got[1], expected[1])
 
 
 # ---- settings of scikit-learn ------------------------------------------------------------------
@@ -230,27 +330,49 @@ def _fit_and_send(connection):
     connection.close()
 
 
+def sent_by_child(function):
+    """Return what `function` sends over its connection in a forked child."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=function, args=(sender,))
+    with warnings.catch_warnings():
+        # Python 3.12 warns that threads of the parent may hold locks
+        warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
+        child.start()
+    try:
+        assert receiver.poll(20), "the child hangs"
+        sent = receiver.recv()
+        child.join(20)
+        assert child.exitcode == 0
+    finally:
+        child.kill()
+        child.join()
+    return sent
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
 )
 def test_a_forked_child_fits_as_its_parent_did(two_threads):
     expected = fit_some(0)
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_fit_and_send, args=(sender,))
-    with warnings.catch_warnings():
-        # Python 3.12 warns that threads of the parent may hold locks; ours have all ended
-        warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
-        child.start()
-    try:
-        assert receiver.poll(20), "the child hangs"
-        np.testing.assert_allclose(receiver.recv(), expected, rtol=1e-6, atol=1e-9)
-        child.join(20)
-        assert child.exitcode == 0
-    finally:
-        child.kill()
-        child.join()
+    np.testing.assert_allclose(sent_by_child(_fit_and_send), expected, rtol=1e-6, atol=1e-9)
+
+
+def _send_threads(connection):
+    connection.send((blas_threads(), thread_count(), free_threads()))
+    connection.close()
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
+)
+def test_a_child_that_was_forked_during_a_pass_has_no_limit(two_threads):
+    running = in_threads(abs, range(5))
+    next(running)
+    assert sent_by_child(_send_threads) == ({2}, 2, 2)
+    running.close()
+    assert blas_threads() == {2}
 
 
 @pytest.mark.slow

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from nysplus import (
     EnsembleMap,
@@ -54,6 +61,88 @@ def test_parameters(kind, params, message):
         kind(**params).fit(X, y)
 
 
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor, Nystroem])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("C", r"'C'.*Use alpha, the ridge penalty: about 1 / \(2 C\)"),
+        ("n_landmarks", "'n_landmarks'.*Use n_components, the number of landmarks"),
+        ("sigma", "'sigma'.*Use gamma"),
+        ("n_component", "'n_component'.*Did you mean 'n_components'"),
+        ("zzz", "'zzz'"),
+    ],
+)
+def test_unknown_parameters(kind, name, message):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument {message}"):
+        kind(**{name: 10})
+    with pytest.raises(ValueError, match=f"Invalid parameter {message}"):
+        kind().set_params(**{name: 10})
+    with pytest.raises(ValueError, match=f"Invalid parameter {message}"):
+        make_pipeline(kind()).set_params(**{f"{kind.__name__.lower()}__{name}": 10})
+    search = GridSearchCV(kind(n_components=5), {name: [1, 10]}, scoring=lambda *_: 0.0)
+    with pytest.raises(ValueError, match=f"Invalid parameter {message}"):
+        search.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
+@pytest.mark.parametrize("name", ["degree", "coef0", "n_jobs", "kernel_params"])
+def test_parameters_of_the_transformer_only(kind, name):
+    assert name in Nystroem().get_params()
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'. [A-Z]"):
+        kind(**{name: 2})
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor, Nystroem])
+def test_advice_leaves_the_constructor_as_it_is(kind):
+    parameters = list(inspect.signature(kind).parameters)
+    assert parameters == list(inspect.signature(kind.__init__).parameters)[1:]
+    assert sorted(parameters) == sorted(kind().get_params())
+    model = kind(n_components=7, gamma=0.3)
+    for same in (clone(model), pickle.loads(pickle.dumps(model)), kind(**model.get_params())):
+        assert same.get_params() == model.get_params()
+    with pytest.raises(TypeError, match="positional argument"):
+        kind(5, 6)
+
+
+@pytest.mark.parametrize(
+    ("budget", "meant"), [("16KiB", "16kB"), ("1.5 MiB", "1.5MB"), ("2g", "2GB"), ("100", "100B")]
+)
+def test_units_of_a_budget(budget, meant):
+    with pytest.raises(ValueError, match=f"budget='{budget}' .* Did you mean '{meant}'?"):
+        NystroemClassifier(budget=budget).fit(X, y)
+
+
+def test_names_of_kernels_and_selections():
+    with pytest.raises(ValueError, match=r"kernel='gaussian' .* Use 'rbf'"):
+        NystroemClassifier(kernel="gaussian").fit(X, y)
+    with pytest.raises(ValueError, match=r"kernel='Laplacian' .* Did you mean 'laplacian'"):
+        NystroemClassifier(kernel="Laplacian").fit(X, y)
+    with pytest.raises(ValueError, match=r"kernel='precomputed' .* Use nysplus.Nystroem"):
+        NystroemClassifier(kernel="precomputed").fit(X @ X.T, y)
+    with pytest.raises(ValueError, match=r"selection='random' .* Use 'uniform'"):
+        NystroemClassifier(selection="random").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (X, np.where(y, "yes", "no")),
+        (X, np.where(y, "yes", "no").astype(object)),
+        (X, np.where(y, "yes", "no").tolist()),
+        (X, pd.Series(np.where(y, "yes", "no"))),
+        (X, pd.Series(np.where(y, "yes", "no"), dtype="category")),
+        (X, np.where(y, "1", "none")),
+        (pd.DataFrame({"a": X[:, 0], "t": np.where(y, "yes", "no")}), "t"),
+        (pa.table({"a": X[:, 0], "t": np.where(y, "yes", "no")}), "t"),
+        ([(X, np.where(y, "yes", "no"))], None),
+    ],
+)
+def test_text_as_values(rows, text):
+    message = "y contains '(yes|no|none)', which is not a number. .* use NystroemClassifier"
+    with pytest.raises(ValueError, match=message):
+        NystroemRegressor(5).fit(rows, text)
+
+
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
@@ -89,6 +178,18 @@ def test_features_that_are_not_finite(kind, bad):
     model = NystroemClassifier(5).fit(X, y)
     with pytest.raises(ValueError, match="contains"):
         model.predict(broken)
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor, Nystroem])
+def test_missing_values_are_to_be_replaced_or_dropped(kind):
+    broken = X.copy()
+    broken[7, 1] = np.nan
+    with pytest.raises(ValueError, match="contains NaN") as raised:
+        kind(n_components=5).fit(broken, y)
+    message = str(raised.value)
+    assert "SimpleImputer" in message
+    assert "drop the rows" in message
+    assert "HistGradientBoosting" not in message
 
 
 def test_one_class_only():

@@ -512,6 +512,11 @@ def test_merged_models_keep_the_first_ridge():
 UNLIKE = {
     "other landmarks": ({"selection": Z + 0.1}, "binary", "different landmarks or kernels"),
     "fewer landmarks": ({"selection": Z[:-1]}, "binary", "different landmarks or kernels"),
+    "a landmark more that repeats another": (
+        {"selection": np.r_[Z, Z[:1]]},
+        "binary",
+        "different landmarks or kernels",
+    ),
     "one other landmark": (
         {"selection": np.r_[Z[:-1], X[1:2]]},
         "binary",

@@ -257,9 +257,21 @@ def test_files_are_safetensors_and_the_same_each_time(tmp_path):
     np.testing.assert_array_equal(load_file(tmp_path / "one")["landmarks"], model.landmarks_)
     with safe_open(tmp_path / "one", framework="np") as file:
         header = json.loads(file.metadata()["nysplus"])
-    assert header["format"] == FORMAT
+    assert header["format"] == 1
     assert header["class"] == "NystroemClassifier"
     assert header["params"]["n_components"] == 15
+
+
+def test_older_versions_refuse_a_model_with_a_centre(tmp_path):
+    path = tmp_path / "model"
+    for offset, number in ((0.0, 1), (1e6, 2)):
+        model = _classifier(budget="1kB").fit(X + offset, Y3)
+        save(model, path)
+        with safe_open(path, framework="np") as file:
+            header = json.loads(file.metadata()["nysplus"])
+            assert ("center" in file.keys()) == (number == 2)  # noqa: SIM118
+        assert header["format"] == number <= FORMAT
+        np.testing.assert_array_equal(load(path).predict(X + offset), model.predict(X + offset))
 
 
 def test_int8_takes_a_byte_a_number(tmp_path):
@@ -488,7 +500,16 @@ FORGED = {
     "array of objects": (_set("params", "alpha", to=_array([None], "|O")), "other things"),
     "array values": (_set("params", "alpha", to=_array([1.5])), "not of its type"),
     "array shape": (_set("params", "alpha", to=_array([1], shape=[2])), "wrong size"),
-    "array bomb": (_set("params", "alpha", to=_array(["a"] * 9, "<U99999999")), "wrong size"),
+    "array bomb": (_set("params", "alpha", to=_array(["a"] * 9, "<U99999999")), "much more memory"),
+    "array bombs": (
+        _set("params", "alpha", to=[_array(["a"], "<U1000000")] * 8),
+        "much more memory",
+    ),
+    "empty values": (_set("params", "alpha", to=[[]] * 10**6), "much more memory"),
+    "deep values": (
+        _set("params", "alpha", to=json.loads("[" * 200 + "]" * 200)),
+        "nested more than 100 deep",
+    ),
     "number bomb": (_set("params", "alpha", to=_array([2**70])), "cannot be loaded"),
     "random state": (
         _set(
@@ -523,6 +544,10 @@ FORGED = {
         _set("expansion", "kernel", "object", "params", "gamma", to="scale"),
         "gamma='scale' of RBF",
     ),
+    "zero gamma": (
+        _set("expansion", "kernel", "object", "params", "gamma", to=0.0),
+        "gamma=0.0 of RBF",
+    ),
     "negative gamma": (
         _set("expansion", "kernel", "object", "params", "gamma", to=-1.0),
         "gamma=-1.0 of RBF",
@@ -554,6 +579,9 @@ FORGED = {
     "scale type": (_tensor("landmarks.scale", lambda s: s.astype(np.float64)), "float32 per"),
     "integers": (_tensor("intercept", lambda b: b.astype(np.int32)), "int32 without a scale"),
     "projection": (_tensor("projection", lambda _: np.ones((3, 4), np.float32)), "projection has"),
+    "center": (_tensor("center", lambda _: np.ones(3, np.float32)), r"the shape \(4,\)"),
+    "center nan": (_tensor("center", lambda _: np.full(4, np.nan, np.float32)), "not finite"),
+    "center type": (_tensor("center", lambda _: np.ones(4, np.int32)), "int32 without a scale"),
 }
 
 
@@ -633,6 +661,17 @@ def test_forged_csr_landmarks(tmp_path, part, make):
     save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
     _forge(path, _tensor(f"landmarks.{part}", make))
     with pytest.raises(ValueError, match="CSR numbers"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "shape", [[15, 0], [0, 4], [-15, 4], [15.0, 4], [15], [15, 4, 1], ["a", 4]]
+)
+def test_forged_shapes_of_csr_landmarks(tmp_path, shape):
+    path = tmp_path / "model"
+    save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
+    _forge(path, _set("expansion", "csr", "shape", to=shape))
+    with pytest.raises(ValueError, match="must be two positive integers"):
         load(path)
 
 

@@ -124,6 +124,7 @@ def _begin(
         n = blocks.n_candidates if _too_few(plan, blocks) else plan.n_landmarks
         landmarks = choose_landmarks(resolved, ModelSize(n), rng)
         kernel, points, projection = resolved.problem.kernel, landmarks.points, resolved.projection
+        center = resolved.center
         indices, evaluations = landmarks.indices, landmarks.n_kernel_evaluations
     else:
         warnings.warn(
@@ -133,9 +134,10 @@ def _begin(
         )
         expansion = model.expansion
         kernel, points, projection = expansion.kernel, expansion.landmarks, expansion.projection
+        center = expansion.center
         indices, evaluations = model.landmark_indices, model.n_kernel_evaluations
     feature_map = plan.approximation.build(kernel, points, rng)
-    running = RunningFit.empty(feature_map, projection, blocks.n_outputs)
+    running = RunningFit.empty(feature_map, projection, center, blocks.n_outputs)
     return running, indices, evaluations + feature_map.n_kernel_evaluations
 
 

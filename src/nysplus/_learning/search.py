@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.projected import projected
-from nysplus._runtime.threads import in_threads, thread_count
+from nysplus._runtime.threads import free_threads, in_threads
 from nysplus.expansion import KernelExpansion
 from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
 
@@ -300,7 +301,7 @@ class RefinementSearch:
         if short:
             candidates = [replace(each, length=self.rules.short_share) for each in candidates]
         runs = [(candidate, i) for candidate in candidates for i in range(len(folds))]
-        seconds = self.deadline.share(time_share * min(thread_count(), len(runs)) / len(runs))
+        seconds = self.deadline.share(time_share * min(free_threads(), len(runs)) / len(runs))
         alone = len(runs) == 1  # in this thread, which may report progress within the run
         n_rows = sum(candidate.options.n_rows for candidate, _ in runs)
         models: list[TrainedModel] = []
@@ -313,10 +314,11 @@ class RefinementSearch:
                 start, report = starts[candidate.size, i], advance if alone else None
                 return self._trained(candidate, folds[i], start, seconds, report)
 
-            for (candidate, _), model in zip(runs, in_threads(train, runs), strict=True):
-                models.append(model)
-                if not alone:
-                    advance(candidate.options.n_rows)
+            with closing(in_threads(train, runs)) as trained:
+                for (candidate, _), model in zip(runs, trained, strict=True):
+                    models.append(model)
+                    if not alone:
+                        advance(candidate.options.n_rows)
         k = len(folds)
         return [
             self._evaluation(candidate, tuple(folds), tuple(models[i * k : (i + 1) * k]))

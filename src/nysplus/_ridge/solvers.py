@@ -109,9 +109,24 @@ class Direct:
             rounding = rounding_gap(path.moments, found)
         n_rows = problem.blocks.n_rows + choice.n_rows
         if _certified(error, found, problem.rules, rounding):
-            return _with_leave_one_out(problem, path, choice, found), n_rows
+            return self._checked(_with_leave_one_out(problem, path, choice, found)), n_rows
         polished, more = _polish(problem, path, choice, found)
-        return polished, n_rows + more
+        return None if polished is None else self._checked(polished), n_rows + more
+
+    def _checked(self, found: Found) -> Found:
+        """Return the solution; its leave-one-out scores fall back on float64 sums if necessary."""
+        choice, left_out = found
+        if self.dtype is np.float64:
+            return found
+        problem = replace(left_out.problem, alphas=(choice.alpha,), with_score=False)
+
+        def in_float64() -> LeaveOneOut:
+            again, _ = SURE.solve(problem)
+            assert again is not None
+            return again[1]
+
+        most = problem.rules.max_float32_leverage
+        return choice, replace(left_out, max_leverage=most, in_float64=in_float64)
 
 
 @dataclass(frozen=True)

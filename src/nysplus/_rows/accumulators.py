@@ -23,7 +23,8 @@ SEARCHED_ROWS, SEARCH_GROWTH = 4096, 4
 class MeanAndScatter:
     """Weighted mean and sum of squares about it, of numbers or of columns of them.
 
-    Parts are joined about their means, so that large means do not cancel.
+    Parts are joined about their means, so that large means do not cancel. Squares that overflow
+    make the scatter infinite, or NaN, without a warning.
 
     Attributes
     ----------
@@ -47,8 +48,16 @@ class MeanAndScatter:
         mass = float(weight.sum())
         if mass == 0:
             return cls.zero(Y.shape[1:])
-        mean: Float = weight @ Y / mass
-        return cls(mass, mean, weight @ (Y - mean) ** 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean: Float = weight @ Y / mass
+            return cls(mass, mean, weight @ (Y - mean) ** 2)
+
+    @classmethod
+    def of_features(cls, X: Any, weight: Float) -> MeanAndScatter:
+        """Return the mean and scatter of every column of dense rows; no mass for sparse rows."""
+        if sp.issparse(X):
+            return cls.zero()
+        return cls.of_columns(X.astype(np.float64, copy=False), weight)
 
     @classmethod
     def of_cells(cls, X: Any, weight: Float) -> MeanAndScatter:
@@ -58,13 +67,14 @@ class MeanAndScatter:
             return cls.zero()
         X = X.astype(np.float64)
         values = X.data if sp.issparse(X) else X
-        mean = float(weight @ np.asarray(X.sum(axis=1)).ravel()) / mass
-        values -= mean
-        np.square(values, out=values)
-        squares = np.asarray(X.sum(axis=1)).ravel()
-        if sp.issparse(X):
-            squares = squares + (X.shape[1] - np.diff(X.indptr)) * mean**2
-        return cls(mass, np.asarray(mean), np.asarray(weight @ squares))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = weight @ np.asarray(X.sum(axis=1)).ravel() / mass
+            values -= mean
+            np.square(values, out=values)
+            squares = np.asarray(X.sum(axis=1)).ravel()
+            if sp.issparse(X):
+                squares = squares + (X.shape[1] - np.diff(X.indptr)) * np.square(mean)
+            return cls(mass, np.asarray(mean), np.asarray(weight @ squares))
 
     @property
     def variance(self) -> Float:
@@ -74,9 +84,10 @@ class MeanAndScatter:
     def __iadd__(self, other: MeanAndScatter) -> MeanAndScatter:
         mass = self.mass + other.mass
         if other.mass > 0:
-            share, step = other.mass / mass, other.mean - self.mean
-            self.scatter = self.scatter + other.scatter + self.mass * share * step**2
-            self.mean = self.mean + share * step
+            with np.errstate(over="ignore", invalid="ignore"):
+                share, step = other.mass / mass, other.mean - self.mean
+                self.scatter = self.scatter + other.scatter + self.mass * share * step**2
+                self.mean = self.mean + share * step
             self.mass = mass
         return self
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -135,16 +136,13 @@ class Work(Generic[Part]):
     zero: Callable[[], Part]
     row_bytes: int
 
-    def slices(
-        self, n_rows: int, done: int = 0, held: int = 0, threads: int | None = None
-    ) -> list[slice]:
+    def slices(self, n_rows: int, done: int = 0, held: int = 0) -> list[slice]:
         """Cut rows into blocks, without the first `done` rows; `held` bytes are in use already."""
-        threads = threads or thread_count()
         # the sum, and the addends that threads compute or that wait to be added
-        sums = (threads + 2) * int(getattr(self.zero(), "nbytes", 0))
+        sums = (thread_count() + 2) * int(getattr(self.zero(), "nbytes", 0))
         return [
             slice(max(rows.start, done), rows.stop)
-            for rows in row_slices(n_rows, self.row_bytes, held=held + sums, threads=threads)
+            for rows in row_slices(n_rows, self.row_bytes, held=held + sums)
             if rows.stop > done
         ]
 
@@ -215,6 +213,10 @@ class RowBlocks(ABC):
         """Return the variance of all entries of X, weighted by `sample_weight`."""
 
     @abstractmethod
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of X; without mass for sparse rows."""
+
+    @abstractmethod
     def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
 
@@ -255,8 +257,8 @@ class RowBlocks(ABC):
             Name of the pass in progress reports.
         """
         step = self.journal.step(zero)
+        self.progress.passes += 1  # also where a record has the sum already: it took a pass
         if not step.complete and step.position < self.n_rows:
-            self.progress.passes += 1
             self._sum(step, Work(part, zero, row_bytes), stage)
         return step.finish()
 
@@ -397,8 +399,10 @@ class Blocks(RowBlocks):
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
         slices = work.slices(self.n_rows, step.position)
-        addends = in_threads(lambda rows: work.part(self.block(rows)), slices)
-        with self.progress.stage(stage, self.n_rows - step.position, len(slices)) as advance:
+        with (
+            self.progress.stage(stage, self.n_rows - step.position, len(slices)) as advance,
+            closing(in_threads(lambda rows: work.part(self.block(rows)), slices)) as addends,
+        ):
             for rows, addend in zip(slices, addends, strict=True):
                 step.add(addend, rows.stop)
                 advance(rows.stop - rows.start)
@@ -412,17 +416,36 @@ class Blocks(RowBlocks):
         return spread
 
     def variance(self) -> float:
-        """Return the variance of all entries of X. One pass, O(N d)."""
+        """Return the variance of all entries of X. One pass, O(N d), and none in later calls."""
+        return self._variance
 
+    @cached_property
+    def _variance(self) -> float:
         def part(rows: slice) -> MeanAndScatter:
             block = self.block(rows)
             return MeanAndScatter.of_cells(block.X, block.counts)
 
         spread = MeanAndScatter.zero()
-        slices = row_slices(self.n_rows, 8 * self.n_features, VARIANCE_CELLS // self.n_features + 1)
-        for more in in_threads(part, slices):
+        for more in in_threads(part, self._cached_slices()):
             spread += more
         return float(spread.variance)
+
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of X. One pass, O(N d)."""
+
+        def part(rows: slice) -> MeanAndScatter:
+            block = self.block(rows)
+            return MeanAndScatter.of_features(block.X, block.counts)
+
+        spread = MeanAndScatter.zero()
+        for more in in_threads(part, self._cached_slices()):
+            spread += more
+        return spread
+
+    def _cached_slices(self) -> list[slice]:
+        """Return blocks of rows that stay in the cache of a core."""
+        most = VARIANCE_CELLS // self.n_features + 1
+        return row_slices(self.n_rows, 8 * self.n_features, most)
 
     def fingerprint(self) -> str:
         """Return a hash of the rows, their targets and weights."""

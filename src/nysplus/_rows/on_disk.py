@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import Journal, Step
 from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.progress import Progress
-from nysplus._runtime.threads import ahead, in_threads, thread_count
+from nysplus._runtime.threads import ahead, in_threads
 from nysplus._typing import Additive, Float, Kind, Rows
 
 Part = TypeVar("Part", bound=Additive)
@@ -89,8 +89,10 @@ def survey_source(source: Source, kind: Kind | None, progress: Progress) -> Surv
         return Survey.of(chunk.X, chunk.y, chunk.sample_weight, kind)
 
     progress.passes += 1
-    with progress.stage("survey", source.n_rows, None) as advance:
-        looks = in_threads(look, read(source))
+    with (
+        progress.stage("survey", source.n_rows, None) as advance,
+        closing(in_threads(look, read(source))) as looks,
+    ):
         found = next(looks)  # a source without rows has raised
         advance(found.n_rows)
         for seen in looks:
@@ -189,6 +191,10 @@ class SurveyedBlocks(RowBlocks):
         """Return the variance of all entries of X, from the survey."""
         return float(self.survey.cells.variance)
 
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of X, from the survey."""
+        return self.survey.features
+
     def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
         assert self.coding.code is not None
@@ -207,12 +213,11 @@ class StreamBlocks(SurveyedBlocks):
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
         held = _chunk_rules.get().held_bytes
-        # counted now: inside the threads that share the work it would be 1
-        begin, threads = step.position, thread_count()
+        begin = step.position
 
         def pieces() -> Iterator[tuple[Chunk, slice]]:
             for chunk in read(self.source):
-                for rows in work.slices(chunk.n_rows, begin - chunk.start, held, threads):
+                for rows in work.slices(chunk.n_rows, begin - chunk.start, held):
                     yield chunk, rows
 
         def one(piece: tuple[Chunk, slice]) -> tuple[Part, int]:
@@ -220,8 +225,11 @@ class StreamBlocks(SurveyedBlocks):
             rows = slice(chunk.start + part.start, chunk.start + part.stop)
             return work.part(self.coding.block(chunk.take(part), rows)), rows.stop
 
-        with self.progress.stage(stage, self.n_rows - begin, None) as advance:
-            for addend, stop in in_threads(one, pieces()):
+        with (
+            self.progress.stage(stage, self.n_rows - begin, None) as advance,
+            closing(in_threads(one, pieces())) as addends,
+        ):
+            for addend, stop in addends:
                 advance(stop - step.position)
                 step.add(addend, stop)
 
@@ -236,12 +244,13 @@ class StreamBlocks(SurveyedBlocks):
         """Return some rows in the given order, read in one pass up to the last of them."""
         order = np.argsort(rows, kind="stable")
         ordered, found = rows[order], []
+        needed = int(ordered[-1]) + 1
         self.progress.passes += 1
-        with self.progress.stage(f"{len(rows):,} rows", int(ordered[-1]) + 1, None) as advance:
+        with self.progress.stage(f"{len(rows):,} rows", needed, None) as advance:
             for chunk in read(self.source):
                 first, last = np.searchsorted(ordered, [chunk.start, chunk.start + chunk.n_rows])
                 found.append(chunk.take(ordered[first:last] - chunk.start))
-                advance(chunk.n_rows)
+                advance(min(chunk.n_rows, needed - chunk.start))
                 if last == len(ordered):
                     break
         return join_chunks(found).take(np.argsort(order))

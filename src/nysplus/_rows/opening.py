@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from nysplus._rows.blocks import Blocks, RowBlocks
 from nysplus._rows.dask_collections import is_dask
+from nysplus._rows.frames import split_frame
 from nysplus._rows.on_dask import DaskBlocks, DaskRows, open_dask
 from nysplus._rows.on_disk import Coding, StreamBlocks, survey_source
 from nysplus._rows.readers import Source, is_source, open_source
@@ -107,6 +108,9 @@ def open_rows(
         Whether this is the beginning of a fit.
     """
     source = open_elsewhere(estimator, X, y, sample_weight, reset)
+    if source is None:
+        known = None if reset else getattr(estimator, "feature_names_in_", None)
+        X, y, sample_weight = split_frame(X, y, sample_weight, known)
     given = y is not None if source is None else source.has_targets
     if spec.kind is not None and not spec.required:
         spec = replace(spec, kind=_kind_of(y, source) if given else None)
@@ -139,10 +143,9 @@ def _arrays(
     if spec.kind is None:
         X = check_rows(estimator, X, reset=reset)
     else:
-        numeric = spec.kind == "values"
-        check_dense_targets(y, indicator=not numeric)
-        X, y = check_rows(estimator, X, y, reset=reset, multi_output=True, y_numeric=numeric)
-        y = y if numeric else flat_labels(y)
+        check_dense_targets(y, indicator=spec.kind != "values")
+        X, y = check_rows(estimator, X, y, reset=reset, multi_output=True)
+        y = y if spec.kind == "values" else flat_labels(y)
     weight = check_sample_weight(sample_weight, X)
     if weight is not None and spec.needs_weight:
         check_some_weigh(int(np.count_nonzero(weight)))

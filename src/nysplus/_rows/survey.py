@@ -69,6 +69,8 @@ class Survey:
     n_features : int
     cells : MeanAndScatter
         Mean and scatter of all entries of X.
+    features : MeanAndScatter
+        Mean and scatter of every column of X; without mass for sparse rows.
     classes : ndarray
         The classes in y, sorted.
     masses : ndarray
@@ -84,6 +86,7 @@ class Survey:
 
     n_features: int
     cells: MeanAndScatter
+    features: MeanAndScatter
     classes: npt.NDArray[Any]
     masses: Float
     class_rows: ClassRows
@@ -107,6 +110,7 @@ class Survey:
         survey = cls(
             n_features=X.shape[1],
             cells=MeanAndScatter.of_cells(X, weight),
+            features=MeanAndScatter.of_features(X, weight),
             classes=np.zeros(0, dtype=np.intp),
             masses=np.zeros(0),
             class_rows=ClassRows.zero(0),
@@ -141,6 +145,7 @@ class Survey:
                 f"{self.y_shape}, others {other.n_features} and {other.y_shape}."
             )
         self.cells += other.cells
+        self.features += other.features
         if self.values.mean.size == 0:
             self.values = other.values
         else:

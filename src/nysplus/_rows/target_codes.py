@@ -20,10 +20,10 @@ from nysplus._rows.targets import (
 )
 from nysplus._typing import Float, Kind, TargetKind
 from nysplus._validation import (
+    as_values,
     check_classes,
     check_no_class_weight,
     check_some_class_weighs,
-    check_values,
     class_factors,
 )
 
@@ -290,8 +290,7 @@ class ValueCode(TargetCode):
     def encode(self, y: npt.NDArray[Any]) -> ValueTargets:
         """Return the values, a column for each output."""
         Y = _columns(y, self.n_outputs, f"{self.n_outputs} columns of values")
-        check_values(Y)
-        return ValueTargets(Y.astype(np.float64))
+        return ValueTargets(as_values(Y))
 
     def as_targets(self, scores: Float) -> ValueTargets:
         """Return the scores."""

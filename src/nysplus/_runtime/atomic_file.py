@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import glob
 import os
+import re
 import secrets
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from nysplus._runtime.file_lock import is_linked, try_lock
+
+# Bytes of the random part of a temporary name.
+TOKEN_BYTES = 4
 
 
 @contextmanager
@@ -17,7 +23,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     The content goes to a temporary name in the same folder, unique for every write, and is moved
     into place once it is on the disk. A file that exists before stays until then, and after an
-    error.
+    error; the new one has its permissions. A symbolic link stays, and its target is replaced.
+    Temporary files of writes to `path` that were killed are removed.
 
     Parameters
     ----------
@@ -28,16 +35,24 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ------
     binary file
     """
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    path = Path(os.path.realpath(path))
+    before = _regular(path)
+    remove_unfinished(path)
+    unfinished, file = _begin(path, 0o666 if before is None else stat.S_IMODE(before.st_mode))
     try:
-        with open(unfinished, "xb") as file:
+        with file:
+            if before is not None:
+                _take_over(file, before)
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(unfinished, path)
+            if os.name != "nt":  # while the lock keeps others from removing it
+                os.replace(unfinished, path)
+        if os.name == "nt":
+            os.replace(unfinished, path)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
         raise
 
 
@@ -48,7 +63,49 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def remove_unfinished(path: str | os.PathLike[str]) -> None:
-    """Delete the temporary files of writes to `path` that were killed."""
-    path = Path(path)
-    for unfinished in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        unfinished.unlink(missing_ok=True)
+    """Delete the temporary files of writes to `path` that were killed, and not of others."""
+    path = Path(os.path.realpath(path))
+    temporary = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{{2 * TOKEN_BYTES}}}\.part")
+    with suppress(OSError):  # what cannot be listed or locked stays
+        for name in os.listdir(path.parent):
+            if temporary.fullmatch(name):
+                _remove_if_abandoned(path.with_name(name))
+
+
+def _remove_if_abandoned(unfinished: Path) -> None:
+    """Delete a temporary file unless its writer, which has locked it, is still there."""
+    with suppress(OSError), open(unfinished, "rb") as file:
+        if try_lock(file):
+            unfinished.unlink(missing_ok=True)
+
+
+def _regular(path: Path) -> os.stat_result | None:
+    """Return the attributes of a file, or None if there is none; refuse folders and devices."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(f"{path} is no regular file, and cannot be replaced. Pass another path.")
+    return found
+
+
+def _begin(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+    """Create a temporary file beside `path`, and lock it as long as it is open."""
+    while True:
+        unfinished = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_BYTES)}.part")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        file = open(os.open(unfinished, flags, mode), "wb")  # noqa: SIM115  # closed by the caller
+        with suppress(OSError):  # a file system without locks
+            try_lock(file)
+        if is_linked(file):
+            return unfinished, file
+        file.close()  # another write has removed it before it was locked
+
+
+def _take_over(file: BinaryIO, before: os.stat_result) -> None:
+    """Give a file the permissions, and if possible the owner, of the one that it replaces."""
+    if os.name != "nt":
+        with suppress(PermissionError):
+            os.fchown(file.fileno(), before.st_uid, before.st_gid)
+        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))

@@ -7,6 +7,7 @@ same sequence, takes the recorded sums from the file and continues after the las
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -15,18 +16,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import joblib
 import numpy as np
 import numpy.typing as npt
 
 from nysplus._runtime.atomic_file import atomic_write, remove_unfinished
+from nysplus._runtime.file_lock import FileLock
 from nysplus._runtime.memory import working_bytes
 from nysplus._typing import Additive
 
 # Version of the file format.
-FORMAT = 1
+FORMAT = 2
 
 Total = TypeVar("Total", bound=Additive)
 
@@ -127,9 +129,15 @@ class Step(Generic[Total]):
 
 
 class Journal:
-    """Hand out the sums of a fit, without a record."""
+    """Hand out the sums of a fit, without a record. A context, which a fit runs in."""
 
     recording = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the use of the record, which stays after an error."""
 
     def begin(
         self, fingerprint: Callable[[], dict[str, str]], rng: np.random.RandomState
@@ -160,7 +168,7 @@ class Journal:
 
 
 class FileJournal(Journal):
-    """Hand out the sums of a fit, and record them in a file."""
+    """Hand out the sums of a fit, and record them in a file, which no other fit may use."""
 
     recording = True
 
@@ -181,6 +189,20 @@ class FileJournal(Journal):
         self._running: tuple[int, Arrays] | None = None
         self._handed_out = 0
         self._written = time.monotonic()
+        own = Path(os.path.realpath(self._path))
+        self._lock = FileLock(own.with_name(f".{own.name}.lock"))
+
+    def __enter__(self) -> Self:
+        if not self._lock.acquire():
+            raise ValueError(
+                f"The checkpoint {self._path} is in use by a fit that is still running. Wait for "
+                "its end, or pass another path: each fit needs a checkpoint of its own."
+            )
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let other fits use the file."""
+        self._lock.release()
 
     def begin(
         self, fingerprint: Callable[[], dict[str, str]], rng: np.random.RandomState
@@ -221,17 +243,17 @@ class FileJournal(Journal):
 
     def remove(self) -> None:
         """Delete the file, and the temporary files of writes that were killed."""
-        self._path.unlink(missing_ok=True)
+        Path(os.path.realpath(self._path)).unlink(missing_ok=True)
         remove_unfinished(self._path)
 
     def _write(self, running: tuple[int, Arrays]) -> None:
         """Write all complete sums and the running one; warn if that is not possible."""
         position, arrays = running
-        header = {**self._header, "position": position, "finished": len(self._finished)}
+        header = {**self._header, "position": position}
         content: dict[str, Any] = {f"generator.{name}": a for name, a in self._generator.items()}
         for number, recorded in enumerate([*self._finished, arrays]):
             content |= {f"{number}.{name}": array for name, array in recorded.items()}
-        content["header"] = np.array(json.dumps({**header, "content": sorted(content)}))
+        content["header"] = np.array(json.dumps({**header, "sha256": _digest(content)}))
         try:
             with atomic_write(self._path) as file:
                 np.savez(file, **content)
@@ -272,16 +294,35 @@ def _records_in(path: Path) -> tuple[dict[str, Any], list[Arrays], Arrays]:
     """
     # opened here, because numpy does not close a file that is no archive
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        if sum(part.file_size for part in archive.zip.infolist()) > path.stat().st_size:
+            raise ValueError("its parts are larger than the file")
         header = dict(json.loads(str(archive["header"])))
         content = {name: archive[name] for name in archive.files if name != "header"}
-    if sorted(content) != header["content"]:
-        raise ValueError("parts are missing")
+    if header["sha256"] != _digest(content):
+        raise ValueError("parts are missing or changed")
     generator: Arrays = {}
-    recorded: list[Arrays] = [{} for _ in range(header["finished"] + 1)]
+    recorded: list[Arrays] = [{} for _ in range(len({*map(_number, content)}) - 1)]
     for name, array in content.items():
-        number, _, part = name.partition(".")
+        number, part = _number(name), name.partition(".")[2]
         (generator if number == "generator" else recorded[int(number)])[part] = array
+    if type(header["position"]) is not int or header["position"] < 0:
+        raise ValueError(f"position={header['position']!r} is no number of rows")
     return header, recorded, generator
+
+
+def _number(name: str) -> str:
+    """Return the number of the sum that a part of a file belongs to."""
+    return name.partition(".")[0]
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    """Return a hash of named arrays: a file holds exactly what a fit has written, or is refused."""
+    digest = hashlib.sha256()
+    for name, value in sorted(content.items()):
+        array = np.asarray(value, order="C")
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def _arrays_of(total: Any) -> Arrays:

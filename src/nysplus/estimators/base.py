@@ -19,6 +19,7 @@ from nysplus._fit.cost import Cost, estimate, invented_rows
 from nysplus._fit.incremental import add_rows, merged, retuned
 from nysplus._fit.model import Columns, FittedModel, adopt
 from nysplus._fit.parameters import (
+    AdvisingMixin,
     AlphaLike,
     CheckpointLike,
     GammaLike,
@@ -30,6 +31,7 @@ from nysplus._fit.plan import Plan, make_alphas, make_plan
 from nysplus._fit.score import evaluate
 from nysplus._learning.refine import Refinement
 from nysplus._rows.applying import apply_to_rows
+from nysplus._rows.frames import split_frame
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import FileJournal, Journal, fit_fingerprint
@@ -53,7 +55,7 @@ def sums_rows(estimator: KernelMachine) -> bool:
     return True
 
 
-class KernelMachine(CallbackSupportMixin):
+class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     """Base of the classifier and the regressor.
 
     Everything fitted is in one record, `_model`; the fitted attributes are views of it.
@@ -85,7 +87,7 @@ class KernelMachine(CallbackSupportMixin):
         columns = copy(self)  # which scikit-learn's validation writes to
         rows = open_rows(columns, X, y, sample_weight, self._target_spec())
         plan = self._plan(rows)
-        with progress_of(self, X, y) as progress:
+        with journal, progress_of(self, X, y) as progress:
             blocks, code = rows.open(progress, journal)
             assert code is not None
             rng = check_random_state(self.random_state)
@@ -95,7 +97,7 @@ class KernelMachine(CallbackSupportMixin):
             passes = "1 pass" if model.n_passes == 1 else f"{model.n_passes} passes"
             progress.note(f"{passes} over {blocks.n_rows:,} rows")
             self._adopt(model)  # callbacks see the fitted estimator
-        journal.remove()
+            journal.remove()
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: TargetCode | None) -> None:
         """Fit a model to more rows and adopt it."""
@@ -175,7 +177,8 @@ class KernelMachine(CallbackSupportMixin):
     ) -> Cost:
         """Estimate the time and memory of a fit with these parameters on this machine.
 
-        Fits two small models, which takes some seconds, and extrapolates their times linearly.
+        Fits models to few rows for at most 4 seconds and extrapolates: passes take time in
+        proportion to the rows, and work on samples and landmarks does not grow beyond 60,000 rows.
 
         Parameters
         ----------
@@ -192,7 +195,9 @@ class KernelMachine(CallbackSupportMixin):
         Returns
         -------
         Cost
-            With `seconds`, `bytes` (beside the rows themselves) and `passes`.
+            With `seconds`, `bytes` (beside the rows themselves) and `passes`. `seconds` or
+            `passes` is None if the trial fits do not tell it, as for `refine`, and `reason` says
+            why.
         """
         n_rows, n_features = shape
         check_count("shape[0]", n_rows)
@@ -222,7 +227,8 @@ class KernelMachine(CallbackSupportMixin):
         """
         check_is_fitted(self)
         if not is_elsewhere(X):
-            result: float = super().score(X, y, sample_weight)
+            names = getattr(self, "feature_names_in_", None)
+            result: float = super().score(*split_frame(X, y, sample_weight, names))
             return result
         # rows may have classes that the model does not know, and never gets right
         code = None if self._model.code.kind == "classes" else self._model.code
@@ -285,8 +291,8 @@ class KernelMachine(CallbackSupportMixin):
 
     @property
     def landmarks_(self) -> Any:
-        """Landmarks Z of shape (n, d), or (n, r) behind a learned map."""
-        return self.expansion_.landmarks
+        """Landmarks of shape (n, d), or (n, r) behind a learned map."""
+        return self.expansion_.given_landmarks()
 
     @property
     def projection_(self) -> Float | None:
@@ -312,7 +318,7 @@ class KernelMachine(CallbackSupportMixin):
 
     @property
     def model_bytes_(self) -> int:
-        """Bytes of the landmarks, coefficients, intercepts and learned map."""
+        """Bytes of the landmarks, coefficients, intercepts, learned map and centre."""
         return self.expansion_.n_bytes
 
     @property

@@ -19,6 +19,7 @@ from nysplus._fit.parameters import (
     MetricLike,
     RandomStateLike,
     SelectionLike,
+    advising,
 )
 from nysplus._learning.refine import Refinement
 from nysplus._rows.opening import TargetSpec
@@ -155,6 +156,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
 
     _kind = "classes"
 
+    @advising
     def __init__(
         self,
         n_components: int = 100,
@@ -210,15 +212,17 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
-            Rows outside memory are a memory map; a Parquet, Arrow, CSV or libsvm file or a folder
-            of files; a ``pyarrow`` table or dataset; an iterable of blocks ``(X, y)`` or ``(X, y,
+            Arrays include pandas and polars data frames; lazy frames of polars are collected. Rows
+            outside memory are a memory map; a Parquet, Arrow, CSV or libsvm file or a folder of
+            files; a ``pyarrow`` table or dataset; an iterable of blocks ``(X, y)`` or ``(X, y,
             sample_weight)`` that can be iterated repeatedly; a Dask array, data frame or list of
             delayed blocks.
         y : array-like of shape (n_rows,), or a 0/1 indicator of shape (n_rows, n_labels)
-            For tables, the name of the column or columns. None for libsvm files and blocks.
+            For tables and data frames also the name of the column or columns. None for libsvm files
+            and blocks.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two equals a repeated row; rows of weight zero are ignored. For tables,
-            the name of the column.
+            A weight of two equals a repeated row; rows of weight zero are ignored. For tables
+            and data frames also the name of the column.
         checkpoint : path or Checkpoint, optional
             File that records the progress of the fit. After a kill the same call resumes from
             it and ends with the same model.

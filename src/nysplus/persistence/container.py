@@ -7,7 +7,8 @@ A file consists of
   entry, "nysplus": JSON text again, with everything that is not a tensor and a checksum;
 - the tensors, without gaps: "landmarks" (for CSR landmarks "landmarks.data", "landmarks.indices"
   and "landmarks.indptr"), "dual_coef", "intercept" and, where there is a learned map,
-  "projection"; for int8 numbers also "landmarks.scale" and so on.
+  "projection"; for int8 numbers also "landmarks.scale" and so on. Files of format 2 also have
+  "center", a number for each feature that is subtracted from it.
 
 So the size of a file is ``8 + length of the header + model.model_bytes_``, exactly.
 
@@ -35,12 +36,19 @@ from sklearn.utils.validation import check_is_fitted
 from nysplus._runtime.atomic_file import write_whole
 from nysplus.persistence.expansions import Tensors
 from nysplus.persistence.models import MODELS, model_in, model_out
-from nysplus.persistence.parameters import require
+from nysplus.persistence.parameters import array_bytes, require
 
 # Raised whenever an older version would misread a new file.
-FORMAT = 1
+FORMAT = 2
 # The limit of safetensors.
 MAX_HEADER_BYTES = 100_000_000
+# Bytes that the values of a header may take as objects of Python, apart from those in proportion to
+# the file, and the bytes of a list, of an object with its keys, and of any other value.
+VALUE_BYTES, VALUE_RATIO = 40 * 2**20, 12
+VALUE_COSTS = {b"[": 90, b"{": 240, b",": 64}
+# The same of its arrays: text takes four bytes for each character of the longest entry.
+ARRAY_BYTES, ARRAY_RATIO = 16 * 2**20, 4
+TOO_MUCH = "the values of its header would take much more memory than the file: it is forged."
 # Types of tensors, as safetensors names them.
 TYPES = {
     "BOOL": "bool",
@@ -112,7 +120,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _content(model: Any) -> bytes:
     """Return the bytes of the file."""
     own, tensors = model_out(model)
-    header = {"format": FORMAT, "version": _version(), **own}
+    header = {"format": _format(tensors), "version": _version(), **own}
     text = json.dumps({**header, "sha256": _checksum(header, tensors)}, sort_keys=True)
     content = serialized(tensors, {"nysplus": text})
     if len(content) - sum(tensor.nbytes for tensor in tensors.values()) > MAX_HEADER_BYTES:
@@ -120,7 +128,18 @@ def _content(model: Any) -> bytes:
             f"The parameters and classes of the model take more than {MAX_HEADER_BYTES} bytes. "
             "Set parameters that are large arrays, such as selection, to their defaults first."
         )
+    if array_bytes(own) > ARRAY_BYTES + ARRAY_RATIO * len(content):
+        raise ValueError(
+            "The classes and parameters of the model have text of a type that is much wider than "
+            "its entries, which no file can hold. Convert them to a narrower type, for example "
+            'with y.astype("U20"), and fit again.'
+        )
     return content
+
+
+def _format(tensors: Tensors) -> int:
+    """Return the first format that has the given tensors, so that older versions read the rest."""
+    return 2 if "center" in tensors else 1
 
 
 def _version() -> str:
@@ -154,10 +173,24 @@ def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
             f"{MAX_HEADER_BYTES}: it is truncated, or no safetensors file.",
         )
         file.seek(0)
-        content = file.read()
+        content = file.read(size)
+    header = _header(content[8 : 8 + length], size)
+    tensors = {}
+    for name, view in deserialize(content):  # type: ignore[no-untyped-call]  # it has no types
+        require(view["dtype"] in TYPES, f"tensor {name!r} has the type {view['dtype']}.")
+        flat = np.frombuffer(view["data"], dtype=np.dtype(TYPES[view["dtype"]]).newbyteorder("<"))
+        tensors[name] = flat.astype(TYPES[view["dtype"]]).reshape(view["shape"])
+    checksum = header.pop("sha256", None)
+    require(checksum == _checksum(header, tensors), "its checksum is wrong: the file is damaged.")
+    return header, tensors
+
+
+def _header(content: bytes, size: int) -> dict[str, Any]:
+    """Return the header of a file of `size` bytes, of a format that this version reads."""
+    require(_value_bytes(content) <= VALUE_BYTES + VALUE_RATIO * size, TOO_MUCH)
     try:
-        outer = json.loads(content[8 : 8 + length])
-        header = json.loads(outer["__metadata__"]["nysplus"])
+        outer = json.loads(content.decode("utf-8"))
+        header: dict[str, Any] = json.loads(outer["__metadata__"]["nysplus"])
         number = header["format"]
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError("it has no nysplus header: it is damaged or of another origin.") from error
@@ -169,11 +202,13 @@ def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
         f"it has format {number} of nysplus {reprlib.repr(header.get('version'))}; this version "
         f"reads formats up to {FORMAT}. Upgrade nysplus.",
     )
-    tensors = {}
-    for name, view in deserialize(content):  # type: ignore[no-untyped-call]  # it has no types
-        require(view["dtype"] in TYPES, f"tensor {name!r} has the type {view['dtype']}.")
-        flat = np.frombuffer(view["data"], dtype=np.dtype(TYPES[view["dtype"]]).newbyteorder("<"))
-        tensors[name] = flat.astype(TYPES[view["dtype"]]).reshape(view["shape"])
-    checksum = header.pop("sha256", None)
-    require(checksum == _checksum(header, tensors), "its checksum is wrong: the file is damaged.")
-    return header, tensors
+    require(array_bytes(header) <= ARRAY_BYTES + ARRAY_RATIO * size, TOO_MUCH)
+    return header
+
+
+def _value_bytes(content: bytes) -> int:
+    """Return an upper bound of the memory of all values in a JSON text, without parsing it.
+
+    Brackets and commas that are part of a text are counted like the others.
+    """
+    return sum(cost * content.count(sign) for sign, cost in VALUE_COSTS.items())

@@ -25,8 +25,6 @@ from nysplus.landmarks import SELECTORS, GivenLandmarks
 from nysplus.landmarks.pickers import PICKERS, LargestScores
 
 CSR_PARTS = ("data", "indices", "indptr")
-# A short header may name text of any width; no array of a header is larger than this.
-MAX_ARRAY_BYTES = 2**30
 # Of the generator's state.
 MT19937_WORDS = 624
 
@@ -48,6 +46,9 @@ OBJECTS: dict[str, type] = {
 PLAIN = (bool, int, float, str)
 
 ARRAY = (("dtype", str), ("shape", list), ("values", list))
+# Of lists and objects in each other: a kernel of a selector of a selector has 15.
+MAX_DEPTH = 100
+ARRAY_TYPE = re.compile(r"[<>|][biufUO]\d{0,9}")
 
 
 def require(condition: Any, message: str) -> None:
@@ -151,13 +152,33 @@ def value_in(value: Any) -> Any:
     return csr_of(sp.csr_matrix, parts, entry(content, "shape", list))
 
 
+def array_bytes(value: Any, depth: int = 0) -> int:
+    """Return the bytes of all arrays that :func:`value_in` makes of some JSON, without making them.
+
+    A short text may name a type of text of any width, which every entry of an array takes. Values
+    that are nested too deep for functions that follow them raise a ValueError.
+    """
+    require(depth <= MAX_DEPTH, f"its values are nested more than {MAX_DEPTH} deep.")
+    if isinstance(value, list):
+        return sum(array_bytes(item, depth + 1) for item in value if type(item) in (list, dict))
+    if not isinstance(value, dict):
+        return 0
+    content = value.get("array")
+    dtype, values = (
+        (content.get("dtype"), content.get("values")) if isinstance(content, dict) else (None, None)
+    )
+    if isinstance(dtype, str) and ARRAY_TYPE.fullmatch(dtype) and isinstance(values, list):
+        return len(values) * np.dtype(dtype).itemsize
+    return sum(array_bytes(item, depth + 1) for item in value.values())
+
+
 def _array_in(dtype: str, shape: list[Any], values: list[Any]) -> Any:
     """Return an array, or a number of numpy where there are no axes."""
-    require(re.fullmatch(r"[<>|][biufUO]\d{0,9}", dtype), f"dtype={dtype[:20]!r} is not allowed.")
+    require(ARRAY_TYPE.fullmatch(dtype), f"dtype={dtype[:20]!r} is not allowed.")
     kind = np.dtype(dtype)
     fits = all(type(size) is int and size >= 0 for size in shape) and len(shape) <= 2
     fits = fits and math.prod(shape) == len(values)
-    require(fits and len(values) * kind.itemsize <= MAX_ARRAY_BYTES, "an array has a wrong size.")
+    require(fits, "an array has a wrong size.")
     require(
         all(type(value) in PLAIN for value in values), "an array has other things than numbers."
     )

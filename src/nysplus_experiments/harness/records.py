@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
@@ -84,11 +84,11 @@ def read(path: Path, row_class: type[AnyRow]) -> list[AnyRow]:
     """Return the rows of a file without a torn last line; none where there is no file."""
     if not path.exists():
         return []
-    header, _, body = _whole_lines(path).decode("utf-8").partition("\n")
+    header, _, body = _text(path, _whole_lines(path)).partition("\n")
     _check_header(path, row_class, header)
     columns, hints = _columns(row_class), get_type_hints(row_class)
     rows = []
-    for number, values in enumerate(csv.reader(io.StringIO(body)), start=2):
+    for number, values in _numbered_rows(path, body):
         try:
             pairs = zip(columns, values, strict=True)
             rows.append(row_class(**{name: _parse(hints[name], text) for name, text in pairs}))
@@ -98,6 +98,20 @@ def read(path: Path, row_class: type[AnyRow]) -> list[AnyRow]:
                 "the line; the next run measures it again."
             ) from error
     return rows
+
+
+def _numbered_rows(path: Path, body: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each row of a CSV text, with the number of its line in the file."""
+    rows, number = csv.reader(io.StringIO(body)), 1
+    while True:
+        number += 1
+        try:
+            values = next(rows, None)
+        except csv.Error as error:
+            raise ResultsError(f"{path}, line {number} is not CSV: {error}. Delete it.") from error
+        if values is None:
+            return
+        yield number, values
 
 
 def read_last(path: Path, row_class: type[AnyRow]) -> list[AnyRow]:
@@ -124,7 +138,25 @@ def environment_of(path: Path) -> dict[str, Any]:
 
 
 def _known(path: Path) -> dict[str, Any] | None:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return read_json(path) if path.exists() else None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file, or raise a ResultsError that says what is wrong with it."""
+    try:
+        content = json.loads(_text(path, path.read_bytes()))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ResultsError(f"{path} is not JSON ({error}). Move it away.") from error
+    if not isinstance(content, dict):
+        raise ResultsError(f"{path} must have a JSON object. Move it away.")
+    return content
+
+
+def _text(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ResultsError(f"{path} is not UTF-8 ({error}). Move the file away.") from error
 
 
 def _columns(row_class: type[Any]) -> tuple[str, ...]:

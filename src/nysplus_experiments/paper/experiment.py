@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,10 @@ from nysplus_experiments.paper.methods import METHODS
 
 PROFILES = ("smoke", "standard", "covtype", "paper")
 FIGURES = (1, 2, 3, 4, 5)
+# The largest of the profiles has 3 kB; the time to parse TOML may grow with the square of its size.
+MAX_BYTES = 2**16
+# Each of them takes a second or more.
+MAX_ROWS = 10**5
 
 Sizes = tuple[int, ...]
 
@@ -45,6 +50,12 @@ class Grid:
     sizes: Sizes
     n_initial: Literal["same"] | Sizes
     trials: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of each method, at most."""
+        initial = 1 if self.n_initial == "same" else len(self.n_initial)
+        return self.trials * max(len(self.sizes), 1) * initial
 
 
 @dataclass(frozen=True)
@@ -95,9 +106,18 @@ def load_profile(name: str) -> Experiment:
 def load_experiment(path: Path) -> Experiment:
     """Return the experiment that a TOML file describes."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        text = content.decode("utf-8")
     except OSError as error:
         raise ExperimentError(f"{path} could not be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ExperimentError(
+            f"{path} is not UTF-8: byte {error.start} is {content[error.start]:#04x}. Save it as "
+            "UTF-8 text."
+        ) from error
+    if len(content) > MAX_BYTES:
+        raise ExperimentError(f"{path} has more than {MAX_BYTES} bytes. Write several experiments.")
     return parse_experiment(text, str(path))
 
 
@@ -105,7 +125,9 @@ def parse_experiment(text: str, where: str = "experiment") -> Experiment:
     """Return the experiment that a TOML text describes; errors call the text ``where``."""
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError as error:
+        raise ExperimentError(f"{where} has values that are nested too deep.") from error
+    except ValueError as error:  # that of TOML, and that of numbers with thousands of digits
         raise ExperimentError(f"{where} is not TOML: {error}.") from error
     _check_keys(content, {"description", "trials", "run"}, where)
     trials = _count({"trials": 1} | content, "trials", where)
@@ -113,6 +135,11 @@ def parse_experiment(text: str, where: str = "experiment") -> Experiment:
     if not isinstance(runs, list) or not runs:
         raise ExperimentError(f"{where} has no [[run]]. Write at least one.")
     parsed = tuple(_run(run, trials, f"{where}, run {i}") for i, run in enumerate(runs, start=1))
+    n_rows = sum(len(run.methods) * grid.n_rows for run in parsed for grid in run.grids.values())
+    if n_rows > MAX_ROWS:
+        raise ExperimentError(
+            f"{where} has {n_rows} rows, more than {MAX_ROWS}. Lower trials, or leave sizes out."
+        )
     return Experiment(str(content.get("description", "")), parsed)
 
 
@@ -149,16 +176,19 @@ def _grid(content: dict[str, Any], methods: tuple[str, ...], where: str) -> Grid
 
 def _check_keys(content: Any, allowed: set[str], where: str, what: str = "a known key") -> None:
     if not isinstance(content, dict):
-        raise ExperimentError(f"{where} must be a table of keys and values, got {content!r}.")
+        raise ExperimentError(
+            f"{where} must be a table of keys and values, got {reprlib.repr(content)}."
+        )
     for key in content.keys() - allowed:
         names = ", ".join(sorted(allowed))
-        raise ExperimentError(f"{where}: {key!r} is not {what}. Allowed: {names}.")
+        got = reprlib.repr(key)
+        raise ExperimentError(f"{where}: {got} is not {what}. Allowed: {names}.")
 
 
 def _take(content: dict[str, Any], key: str, where: str, form: str, valid: Any) -> Any:
     value = content.get(key)
     if not valid(value):
-        raise ExperimentError(f"{where}: {key}={value!r} must be {form}.")
+        raise ExperimentError(f"{where}: {key}={reprlib.repr(value)} must be {form}.")
     return value
 
 
@@ -166,9 +196,10 @@ def _known(content: dict[str, Any], key: str, known: Iterable[str], where: str) 
     form = "a list of names, not empty"
     names = _take(content, key, where, form, lambda x: isinstance(x, list) and x)
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
+            got, names_known = reprlib.repr(name), ", ".join(known)
             raise ExperimentError(
-                f"{where}: {name!r} is none of the {key}. Known names: {', '.join(known)}."
+                f"{where}: {got} is none of the {key}. Known names: {names_known}."
             )
     return tuple(dict.fromkeys(names))
 

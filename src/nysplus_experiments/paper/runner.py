@@ -237,8 +237,12 @@ def _versions() -> dict[str, Any]:
 
 def _notes(out: Path) -> dict[str, Any]:
     path = out / NOTES_FILE
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {"left_out": [], "deviations": {}} | known
+    known = records.read_json(path) if path.exists() else {}
+    notes = {"left_out": [], "deviations": {}} | known
+    kinds = {name: type(notes[name]) for name in ("left_out", "deviations")}
+    if kinds != {"left_out": list, "deviations": dict}:
+        raise records.ResultsError(f"{path} has other notes than those of a run. Move it away.")
+    return notes
 
 
 def _note(out: Path, **changed: Any) -> None:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from reader_checks import assert_rows, read_all
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from nysplus import NystroemClassifier
 from nysplus._rows.readers import LibsvmRows, open_source
 
 
@@ -104,6 +105,26 @@ class TestLibsvm:
         path.write_text("1 0:1\n")
         with pytest.raises(ValueError, match=r"Row 0 of rows.svm .* Invalid index 0"):
             LibsvmRows({path.name: path}, zero_based=False)
+
+    @pytest.mark.parametrize("zero_based", ["auto", True, False])
+    def test_a_number_of_a_feature_that_is_a_mistake(self, tmp_path, zero_based):
+        """A fit would have vectors of so many numbers."""
+        path = tmp_path / "rows.svm"
+        path.write_text("1 1:1\n2 3:1\n1 2:1 2147483647:1 # two\n1 5:1\n")
+        message = (
+            r"Row 2 of rows.svm .* feature with the number 2147483647, .* 5 entries.*"
+            r"load_svmlight_file\(path, n_features="
+        )
+        for read_bytes in (2**20, 4):
+            with pytest.raises(ValueError, match=message):
+                LibsvmRows({path.name: path}, zero_based=zero_based, read_bytes=read_bytes)
+        with pytest.raises(ValueError, match=message):
+            NystroemClassifier().fit(path)
+
+    def test_many_features_are_read(self, tmp_path):
+        path = tmp_path / "rows.svm"
+        path.write_text("1 1:1\n2 16000000:1\n")
+        assert open_source(path).n_features == 16_000_000
 
     @pytest.mark.parametrize("text", ["", "# nothing\n", "1\n2\n"])
     def test_no_features(self, tmp_path, text):

@@ -94,6 +94,7 @@ def assert_identical(model, other):
         np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
     assert model.solver_ == other.solver_
     assert model.n_kernel_evaluations_ == other.n_kernel_evaluations_
+    assert model.n_passes_ == other.n_passes_
 
 
 def assert_goes_on(monkeypatch, make, args, path, stops):

@@ -108,3 +108,19 @@ def test_frames_have_the_columns_and_types(path: Path) -> None:
         assert frame["good"].tolist() == [True, False, True]
     assert records.frame(path, Row)["n"].max() == 2**40
     assert list(records.frame([], Row).columns) == ["dataset", "n", "seconds", "good", "note"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\n", b'"' + b"a" * 200_000 + b"\n"], ids=["bytes", "cell"]
+)
+def test_files_that_are_no_csv_text_are_refused(path: Path, content: bytes) -> None:
+    path.write_bytes(path.read_bytes() + content)
+    with pytest.raises(ResultsError, match=str(path)):
+        records.read(path, Row)
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"[" * 5000, b"[]", b"{"])
+def test_files_that_are_no_json_objects_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "notes.json").write_bytes(content)
+    with pytest.raises(ResultsError, match=r"notes\.json .*Move it away|Move the file away"):
+        records.read_json(tmp_path / "notes.json")

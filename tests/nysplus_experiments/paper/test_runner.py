@@ -8,6 +8,7 @@ import pytest
 
 from nysplus_experiments.harness import datasets, records
 from nysplus_experiments.harness.bench import RESULTS
+from nysplus_experiments.harness.records import ResultsError
 from nysplus_experiments.paper import methods, runner
 from nysplus_experiments.paper.experiment import (
     Experiment,
@@ -107,7 +108,13 @@ def test_the_standard_profile_has_the_sizes_of_the_paper_s_claims(
             r"override digits: 'size' is not a known",
         ),
         (("figures = [2]", "override.digits = 5"), r"must be a table of keys and values, got 5"),
+        (('"digits"', "[1]"), r"run 1: \[1\] is none of the datasets"),
+        (("trials = 2", "trials = 1000000000000"), r"rows, more than 100000\. Lower trials"),
+        (("trials = 2", "trials = " + "9" * 5000), r"is not TOML: Exceeds the limit"),
+        (("trials = 2", "trials = " + "[" * 1000 + "]" * 1000), "values that are nested too deep"),
+        (("trials = 2", "trials = " + "[" * 30 + "]" * 30), r"trials=\[+\.\.\.\]+ must be"),
     ],
+    ids=lambda value: str(value)[:60],
 )
 def test_wrong_descriptions_are_refused(change: tuple[str, str], message: str) -> None:
     assert change[0] in SMALL
@@ -122,6 +129,27 @@ def test_no_run_an_unknown_profile_and_a_missing_file_are_refused(tmp_path: Path
         load_profile("big")
     with pytest.raises(ExperimentError, match=r"none\.toml could not be read: No such file"):
         load_experiment(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (SMALL.encode("utf-16"), "is not UTF-8: byte 0 is 0xff. Save it as UTF-8 text"),
+        (b"description = 'Nystr\xf6m'", "is not UTF-8: byte 20 is 0xf6"),
+        (b"trials = " + b"{a=" * 1000, "nested too deep"),
+        (b"#" * 70_000, "has more than 65536 bytes"),
+        (b"\0", "is not TOML"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_files_that_are_no_experiments_are_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "own.toml"
+    path.write_bytes(content)
+    with pytest.raises(ExperimentError, match=message) as caught:
+        load_experiment(path)
+    assert str(caught.value).startswith(str(path))
 
 
 def test_overrides_apply_to_their_dataset_only() -> None:
@@ -349,6 +377,14 @@ def test_notes_are_kept_over_runs(experiment: Experiment, tmp_path: Path) -> Non
 
 
 # -- the file ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"[" * 5000, b"[]", b"{", b'{"left_out": 1}'])
+def test_damaged_notes_are_refused(experiment: Experiment, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "notes.json").write_bytes(content)
+    with pytest.raises(ResultsError, match=r"notes\.json .* Move "):
+        run(experiment, tmp_path)
+    assert (tmp_path / "notes.json").read_bytes() == content
 
 
 def test_columns_stay_as_they_are() -> None:

@@ -150,7 +150,9 @@ def _digest(chunk: Chunk) -> str:
 
 def gives_blocks(X: Any) -> bool:
     """Return whether X gives blocks of rows, and is not a table of rows itself."""
-    if any(hasattr(X, name) for name in ("shape", "dtype", "columns", "__array__")):
+    if any(
+        hasattr(X, name) for name in ("collect_schema", "shape", "dtype", "columns", "__array__")
+    ):
         return False
     if isinstance(X, Sequence):
         first = X[0] if len(X) else None

@@ -16,6 +16,10 @@ from sklearn.datasets import load_svmlight_file
 
 from nysplus._rows.readers.base import Chunk, Source, reading
 
+# A fit has vectors of one number for every feature. More features than this must be a multiple of
+# the entries at most: a larger number of a feature is most likely a mistake, and takes gigabytes.
+MANY_FEATURES, FEATURES_PER_ENTRY = 2**24, 16
+
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -56,15 +60,27 @@ class LibsvmRows(Source):
 
     def _survey(self, find_base: bool) -> int:
         """Count rows and features, and find the number of the first feature."""
-        self.n_rows = width = 0
-        lowest = 1
+        self.n_rows = width = n_entries = 0
+        lowest, place = 1, ""
         for part in self._parts(0):
             self.n_rows += part.n_rows
+            n_entries += part.X.nnz
             if part.X.nnz:
                 lowest = min(lowest, part.X.indices.min())
-                width = max(width, int(part.X.indices.max()) + 1)
+                last = int(part.X.indices.argmax())
+                if part.X.indices[last] >= width:
+                    width = int(part.X.indices[last]) + 1
+                    row = int(np.searchsorted(part.X.indptr, last, side="right")) - 1
+                    place = f"Row {part.first + row} of {part.name} (counted from 0)"
         if width == 0:
             raise ValueError(f"No row of {', '.join(self._files)} has a feature.")
+        if width > max(MANY_FEATURES, FEATURES_PER_ENTRY * n_entries):
+            raise ValueError(
+                f"{place} has a feature with the number {width - self.zero_based}, but all rows "
+                f"together have {n_entries} entries only. Correct the number. If it is right, read "
+                "the file with sklearn.datasets.load_svmlight_file(path, n_features=...) and pass "
+                "its matrix."
+            )
         if find_base and lowest > 0:
             self.zero_based, width = False, width - 1
         return width
