@@ -131,8 +131,8 @@ def test_the_largest_ridge_within_noise_is_chosen():
     ("rare", "chosen"),
     [
         ([9, 8, 7, 0], 10.0),  # the largest ridge does not find the class
-        ([9, 8, 4, 4], 1.0),  # less than half of 9
-        ([9, 8, 5, 5], 100.0),
+        ([90, 80, 8, 8], 1.0),  # less than a tenth of 90
+        ([90, 80, 10, 10], 100.0),
         ([0, 0, 0, 0], 100.0),  # no ridge finds it
         ([0, 0, 0, 9], 100.0),
     ],

@@ -140,6 +140,15 @@ def test_real_fits_leave_the_estimator_alone(estimator):
     assert " MiB, " in str(cost)
 
 
+def test_trials_do_not_warn_of_a_class_that_they_lose(rng, monkeypatch):
+    X, y = rng.rand(300, 2), (np.arange(300) < 2).astype(int)
+    model = NystroemClassifier(5, random_state=0)
+    with pytest.warns(UserWarning, match="The model predicts 1 of the 2 classes"):
+        model.fit(X, y)
+    monkeypatch.setattr(_cost, "TRIAL_ROWS", 300)
+    assert model.estimate_cost(X.shape, rows=(X, y)).seconds > 0
+
+
 def test_bytes_are_matrices_and_blocks_within_working_memory(clock):
     model = NystroemClassifier(500)
     with config_context(working_memory=16):

@@ -363,9 +363,7 @@ def test_public_names():
 
 def test_a_kernel_that_is_zero_at_its_landmark(rng, capfd):
     X, y = rng.rand(100, 5), rng.randint(0, 2, 100)
-    with pytest.warns(UserWarning, match="The model predicts 1 of the 2 classes"):
-        model = NystroemClassifier(1, kernel="additive_chi2", random_state=0).fit(X, y)
+    model = NystroemClassifier(1, kernel="additive_chi2", random_state=0).fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
-    with pytest.warns(UserWarning, match="The model predicts 1 of the 2 classes"):
-        NystroemClassifier(kernel="linear", selection=np.zeros((1, 5))).fit(X, y)
+    NystroemClassifier(kernel="linear", selection=np.zeros((1, 5))).fit(X, y)
     assert capfd.readouterr().err == ""

@@ -17,7 +17,7 @@ from nysplus._typing import Float
 # Rows of a class that are scored together, once its first rows were not found.
 SCORED_ROWS = 4096
 # Rows from which on it is worth a warning: of fewer, chance may leave a class out.
-MIN_ROWS = 100
+MIN_ROWS = 200
 # Classes that a warning names.
 MAX_NAMED = 10
 
@@ -26,7 +26,7 @@ def warn_of_unpredicted(model: Callable[[Any], Float], rows: Blocks, code: Targe
     """Warn if there are classes, or labels, that a model predicts for none of their own rows.
 
     O(classes · n d): 20 rows of each class are scored, and the others of a class until one is
-    found. Fewer than 100 rows are not looked at.
+    found. Fewer than 200 rows are not looked at.
 
     Parameters
     ----------

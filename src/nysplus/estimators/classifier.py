@@ -206,7 +206,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         """Fit the model.
 
         A warning names the classes that the model predicts for none of their own rows. All rows
-        are looked at if they are in memory and at least 100; of rows outside memory, those that
+        are looked at if they are in memory and at least 200; of rows outside memory, those that
         were drawn to choose `alpha`, unless there is a `metric`.
 
         Parameters
