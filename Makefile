@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-all test-oldest fuzz faults lint pages architecture dist bench large selection kilobytes formats docs exactness clean
+.PHONY: help demo test test-fast test-all test-oldest fuzz faults mutation lint pages architecture dist bench large selection kilobytes formats docs exactness numerics clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,9 +40,14 @@ test: lint  ## lint, types, tests, doctests, pages, and at least 97 % of lines a
 test-fast: $(READY)  ## what takes a minute: neither lint nor slow tests
 	$(PYTEST) $(BY_FILE) --ignore=$(CONTRACT) -m "not slow"
 
+# 150 examples of every property instead of 10
+THOROUGH := --hypothesis-profile=thorough
 test-all: lint  ## everything, scikit-learn's checks of all combinations included: half an hour
-	$(PYTEST) -m "" $(NOT_COVERED)
-	$(COVERED) -m ""
+	$(PYTEST) -m "" $(THOROUGH) $(NOT_COVERED)
+	$(COVERED) -m "" $(THOROUGH)
+
+mutation: $(READY)  ## 400 changes of the engine, of which tests must notice 85 %: an hour
+	$(BIN)/python tests/mutation/check.py --workers $(WORKERS)
 
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?=
@@ -94,6 +99,10 @@ SMOKE := 'import nysplus, sklearn.datasets as d; X, y = d.load_digits(return_X_y
 
 exactness: $(READY)  ## compare with dense references and the reference figures (needs NYSPLUS_DATA)
 	$(BIN)/nysplus bench speed exactness reference-figures
+
+numerics: $(READY)  ## 500 problems against extended precision: two minutes; fills docs/background/numerics.md
+	$(BIN)/nysplus bench numerics
+	$(BIN)/nysplus bench pages numerics
 
 bench: $(READY)  ## speed against the peers, an hour; fills docs/results/speed.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from sklearn.datasets import load_digits, make_moons
+
+# `make test` runs the same few examples of every property each time; `make test-all` runs
+# `--hypothesis-profile=thorough`.
+settings.register_profile("sample", max_examples=10, derandomize=True, deadline=None, database=None)
+settings.register_profile("thorough", max_examples=150, deadline=None, print_blob=True)
+settings.load_profile("sample")
 
 
 def _make_importable(name):
@@ -17,6 +24,7 @@ def _make_importable(name):
     spec.loader.exec_module(module)
 
 
+_make_importable("extended")
 _make_importable("reference")
 _make_importable("factories")
 _make_importable("full_disk")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import Nystroem
@@ -21,8 +25,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR
 
-from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus import NystroemClassifier, NystroemRegressor, load
 from nysplus._compression.compress import compress_model
+from nysplus.export import register_converters, to_c, to_json, to_onnx
 from nysplus.from_sklearn import _neighbours, from_svc
 from nysplus.kernels import RBF, Linear, Polynomial
 
@@ -190,14 +195,61 @@ def test_names_and_classes_are_taken_over():
 
 def test_probabilities_follow_the_labels_and_the_rows():
     svc = SVC().fit(X[:200], CLASSES[:200])
-    plain, scaled = from_svc(svc), from_svc(svc, X[200:], CLASSES[200:])
+    model, classes = from_svc(svc, X[200:], CLASSES[200:]), CLASSES[200:]
+    P = model.predict_proba(X[200:])
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[200:]))
+    assert -np.log(P[np.arange(len(P)), classes]).mean() < np.log(3)
+    assert abs(P.max(axis=1).mean() - (P.argmax(axis=1) == classes).mean()) < 0.1
 
-    def loss(model):
-        P = model.predict_proba(X[200:])
-        np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[200:]))
-        return -np.log(P[np.arange(len(P)), CLASSES[200:]]).mean()
 
-    assert loss(scaled) < loss(plain) < np.log(3)
+@pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
+@pytest.mark.parametrize(
+    "model", [SVC(), NuSVC(nu=0.3), make_pipeline(Nystroem(n_components=20), LinearSVC())], ids=str
+)
+def test_no_probabilities_are_made_up(tmp_path, model, y):
+    """Scores alone say nothing about probabilities, before and after every way out."""
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    ours = from_svc(clone(model).fit(X, y))
+    ours.save(tmp_path / "model")
+    smaller = (
+        ours.compress(10),
+        ours.compress(10, X),
+        from_svc(clone(model).fit(X, y), n_components=9),
+    )
+    for one in (ours, load(tmp_path / "model"), pickle.loads(pickle.dumps(ours)), *smaller):
+        for name in ("predict_proba", "predict_log_proba"):
+            assert not hasattr(one, name)
+            with pytest.raises(AttributeError) as caught:
+                getattr(one, name)
+            assert "to calibrate probabilities: from_svc(model, X, y)" in str(
+                caught.value.__cause__
+            )
+        assert json.loads(to_json(one))["slope"] is None
+        assert "nysplus_probabilities" not in to_c(one)
+        assert [output.name for output in to_onnx(one).graph.output] == ["label", "scores"]
+    assert hasattr(clone(ours), "predict_proba")
+    assert ours.compress(10, X, y).predict_proba(X).shape == (len(X), len(np.unique(y)))
+
+
+def test_scores_of_a_model_without_probabilities_reach_onnx():
+    runtime = pytest.importorskip("onnxruntime")
+    ours = from_svc(SVC().fit(X, CLASSES))
+    session = runtime.InferenceSession(to_onnx(ours, dtype="float64").SerializeToString())
+    label, scores = session.run(None, {"X": TEST})
+    np.testing.assert_array_equal(label, ours.predict(TEST))
+    np.testing.assert_allclose(scores, ours.decision_function(TEST), atol=1e-9)
+
+
+def test_skl2onnx_is_told_that_there_are_no_probabilities():
+    skl2onnx = pytest.importorskip("skl2onnx")
+    register_converters()
+    ours = from_svc(SVC().fit(X, CLASSES))
+    with pytest.raises(ValueError, match=r"no probabilities.*from_svc\(model, X, y\).*raw_scores"):
+        skl2onnx.to_onnx(ours, TEST[:1])
+    made = skl2onnx.to_onnx(
+        ours, TEST[:1], options={NystroemClassifier: {"raw_scores": True, "zipmap": False}}
+    )
+    assert len(made.graph.output) == 2
 
 
 def test_imported_models_are_compressed(moons):

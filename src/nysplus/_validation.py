@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,42 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from nysplus._typing import Float
+
+# Largest weight of a row or of a class, and largest value of a target: a weight times the square of
+# a value, summed over any number of rows, is then a finite float64.
+MAX_WEIGHT, MAX_VALUE = 1e50, 1e100
+# Names from other libraries, and the advice that an error about such a name gives.
+ADVICE = {
+    "C": "Use alpha, the ridge penalty: about 1 / (2 C).",
+    "M": "Use n_components, the number of landmarks.",
+    "coef0": "Pass kernel=nysplus.kernels.Polynomial(coef0=…).",
+    "degree": "Pass kernel=nysplus.kernels.Polynomial(degree=…).",
+    "gaussian": "Use 'rbf'.",
+    "k-means": "Use 'kmeans'.",
+    "kernel_params": "Pass kernel=nysplus.kernels.FunctionKernel(function, params=…).",
+    "lambda_": "Use alpha, the ridge penalty.",
+    "length_scale": "Use gamma: 1 / (2 length_scale²) for the RBF kernel.",
+    "n_centers": "Use n_components, the number of landmarks.",
+    "n_inducing": "Use n_components, the number of landmarks.",
+    "n_jobs": "Limit the threads with OMP_NUM_THREADS or threadpoolctl.",
+    "n_landmarks": "Use n_components, the number of landmarks.",
+    "penalty": "Use alpha, the ridge penalty.",
+    "precomputed": "Use nysplus.Nystroem(kernel='precomputed') and a linear model.",
+    "random": "Use 'uniform'.",
+    "reg_lambda": "Use alpha, the ridge penalty.",
+    "seed": "Use random_state.",
+    "sigma": "Use gamma: 1 / (2 sigma²) for the RBF kernel.",
+}
+
+
+def advice(name: Any, known: Iterable[str]) -> str:
+    """Return advice about an unknown name, to be appended to an error message; "" without any."""
+    if not isinstance(name, str):
+        return ""
+    if name in ADVICE:
+        return f" {ADVICE[name]}"
+    close = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def is_count(value: Any) -> bool:
@@ -42,6 +80,13 @@ def check_rows(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) 
             return canonical(_as_numbers(checked[0])), checked[1]
         return canonical(_as_numbers(checked))
     except ValueError as error:
+        if str(error).startswith("Input X contains NaN"):
+            # scikit-learn's message goes on to recommend other estimators
+            raise ValueError(
+                f"Input X contains NaN, and {type(estimator).__name__} takes no missing values. "
+                "Replace them, for example with sklearn.impute.SimpleImputer in a pipeline, or "
+                "drop the rows that have them."
+            ) from None
         columns = _text_columns(X)
         if not columns:
             raise
@@ -80,7 +125,7 @@ def _text_columns(X: Any) -> list[Any]:
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> Float | None:
-    """Return the weights as float64 of shape (n_rows,), or None."""
+    """Return the weights as float64 of shape (n_rows,), or None. All of them may be zero."""
     if sample_weight is None:
         return None
     weight: Float = check_array(
@@ -93,14 +138,30 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Float | None:
         raise ValueError(
             f"sample_weight must not be negative, got {weight.min():g}. Use 0 to leave a row out."
         )
-    check_some_weigh(int(np.count_nonzero(weight)))
+    if (weight > MAX_WEIGHT).any():
+        raise ValueError(
+            f"sample_weight must not exceed {MAX_WEIGHT:g}, got {weight.max():g}: sums of squares "
+            "would overflow. Divide all weights by their mean."
+        )
     return weight
 
 
 def check_some_weigh(n_rows: int) -> None:
     """Raise if no row has a positive weight."""
     if n_rows == 0:
-        raise ValueError("All sample weights are zero: no row is left to fit.")
+        raise ValueError(
+            "All sample weights are zero: no row is left to fit. Pass at least one row with a "
+            "positive weight."
+        )
+
+
+def check_dense_targets(y: Any, indicator: bool = False) -> None:
+    """Raise if y is sparse; an `indicator` of several labels may be."""
+    if sp.issparse(y) and not (indicator and min(y.shape) > 1):
+        raise TypeError(
+            f"y is a sparse matrix of shape {y.shape}, and y must be dense. Pass y.toarray(), and "
+            "for a single column y.toarray().ravel()."
+        )
 
 
 def flat_labels(y: Any) -> npt.NDArray[Any]:
@@ -123,6 +184,37 @@ def check_indicator(y: npt.NDArray[Any]) -> None:
             f"{other[0]}. Pass 0 and 1, one column of classes, or use NystroemRegressor "
             "for values."
         )
+
+
+def as_values(y: npt.NDArray[Any]) -> Float:
+    """Return the targets of a regression as float64.
+
+    Raise if some are not numbers, or if their squares would overflow.
+    """
+    try:
+        values: Float = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y contains {_first_text(y)!r}, which is not a number. Pass numbers, or use "
+            "NystroemClassifier for classes."
+        ) from error
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > MAX_VALUE:
+        raise ValueError(
+            f"y contains a value of size {largest:g}, and {MAX_VALUE:g} is the largest allowed: "
+            "squared errors would overflow. Divide y by a constant, and multiply predictions by it."
+        )
+    return values
+
+
+def _first_text(y: npt.NDArray[Any]) -> Any:
+    """Return the first entry that does not convert to a number."""
+    for value in y.ravel().tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    raise AssertionError("all entries are numbers")
 
 
 def check_classes(classes: npt.NDArray[Any], masses: Float) -> None:
@@ -153,8 +245,29 @@ def class_factors(class_weight: Any, classes: npt.NDArray[Any], masses: Float) -
             masses.sum(), len(classes) * masses, out=np.zeros(len(classes)), where=masses > 0
         )
         return factors
+    if isinstance(class_weight, dict):
+        _check_class_weights(class_weight)
     factors = compute_class_weight(class_weight, classes=classes, y=classes)
     return factors
+
+
+def check_some_class_weighs(factors: Float | None, masses: Float) -> None:
+    """Raise if every class of the rows has the weight zero."""
+    if factors is not None and not factors[masses > 0].any():
+        raise ValueError(
+            "class_weight is zero for every class of y: no row is left to fit. Give at least one "
+            "class of y a positive weight."
+        )
+
+
+def _check_class_weights(class_weight: dict[Any, Any]) -> None:
+    """Raise unless all weights are numbers from 0 to `MAX_WEIGHT`."""
+    for name, weight in class_weight.items():
+        if not isinstance(weight, Real) or not 0 <= float(weight) <= MAX_WEIGHT:
+            raise ValueError(
+                f"class_weight has the weight {weight!r} for class {name!r}, and weights must be "
+                f"numbers from 0 to {MAX_WEIGHT:g}. Use 0 to leave a class out."
+            )
 
 
 def check_no_class_weight(class_weight: Any) -> None:

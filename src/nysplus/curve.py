@@ -21,6 +21,7 @@ from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.nested import NestedFit, NestedSums
 from nysplus._ridge.problem import RidgeProblem
 from nysplus._rows.blocks import Blocks
+from nysplus._rows.frames import split_frame
 from nysplus._rows.opening import RowsToOpen, is_elsewhere, open_rows
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
@@ -133,6 +134,7 @@ def landmark_curve(
     X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
         In memory. Of rows on disk or on a cluster, pass a sample.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        For data frames also the name of the column or columns.
     sizes : iterable of int, optional
         Numbers of landmarks, in any order. By default doubling from 10, up to 1000 or a quarter
         of the training rows.
@@ -179,6 +181,7 @@ def landmark_curve(
     10
     """
     wanted_sizes = None if sizes is None else _checked_sizes(sizes)
+    X, y, sample_weight = split_frame(X, y, sample_weight)
     model = _checked_estimator(estimator, y)
     rng = check_random_state(model.random_state if random_state is None else random_state)
     if is_elsewhere(X):
@@ -209,7 +212,7 @@ def landmark_curve(
         errors,
         np.array([fit.expansion.n_bytes for fit in fits]),
         np.array([fit.alpha for fit in fits]),
-        tuple(fit.expansion.landmarks for fit in fits),
+        tuple(fit.expansion.given_landmarks() for fit in fits),
         "accuracy" if rows.discrete else "R²",
     )
 
@@ -323,7 +326,7 @@ def _nested_fits(
     problem, points = resolved.problem, landmarks.points
     if sizes == [points.shape[0]]:
         alone = fit_ridge(resolved, landmarks, rng)
-        return [NestedFit(alone.alpha, alone.expansion)]
+        return [NestedFit(alone.alpha, alone.expansion.with_center(resolved.center))]
     feature_map = plan.approximation.build(problem.kernel, points, rng)
     scored = problem.blocks.some(np.sort(problem.blocks.sample(n_scored, rng)))
     whole = NestedSums.over(
@@ -335,4 +338,4 @@ def _nested_fits(
     fits = [nested.leading(size).fit() for size in smaller]
     if len(smaller) < len(sizes):
         fits.append(largest.reordered(order))
-    return [fit.behind(resolved.projection) for fit in fits]
+    return [fit.behind(resolved.projection, resolved.center) for fit in fits]

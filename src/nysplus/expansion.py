@@ -1,9 +1,9 @@
-"""The fitted function ``h(x) = k(xP, Z) A + b``, and its numbers packed in few bits."""
+"""The fitted function ``h(x) = k((x − c)P, Z) A + b``, and its numbers packed in few bits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._rows.projected import project
-from nysplus._rows.slicing import row_slices
+from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._runtime.threads import in_threads, one_blas_thread
 from nysplus._typing import Float
 from nysplus.kernels import Kernel
@@ -66,25 +66,26 @@ class PackedArray:
 
 @dataclass(frozen=True)
 class PackedExpansion:
-    """The stored numbers of an expansion ``k(xP, Z) A + b`` with dense landmarks.
+    """The stored numbers of an expansion ``k((x − c)P, Z) A + b`` with dense landmarks.
 
     Attributes
     ----------
     landmarks, dual_coef, intercept : PackedArray
         Z, A and b.
-    projection : PackedArray or None
-        P.
+    projection, center : PackedArray or None
+        P and c.
     """
 
     landmarks: PackedArray
     dual_coef: PackedArray
     intercept: PackedArray
     projection: PackedArray | None = None
+    center: PackedArray | None = None
 
     @property
     def n_bytes(self) -> int:
         """Bytes of all numbers and scales."""
-        parts = (self.landmarks, self.dual_coef, self.intercept, self.projection)
+        parts = (self.landmarks, self.dual_coef, self.intercept, self.projection, self.center)
         return sum(part.n_bytes for part in parts if part is not None)
 
 
@@ -126,16 +127,26 @@ def pack_array(array: npt.NDArray[Any], dtype: str) -> PackedArray:
     )
 
 
+def _rounded(X: Any, dtype: np.dtype[Any]) -> Any:
+    """Return rows in a floating type, with its largest number in place of larger ones."""
+    with np.errstate(over="ignore"):
+        rows = X.astype(dtype, copy=False)
+    stored = rows.data if sp.issparse(rows) else rows
+    if X.dtype != dtype and not np.isfinite(stored).all():
+        np.nan_to_num(stored, copy=False)
+    return rows
+
+
 @dataclass(frozen=True)
 class KernelExpansion:
-    """``h(x) = k(xP, Z) A + b``, the standard form of every fitted model (eq. 6).
+    """``h(x) = k((x − c)P, Z) A + b``, the standard form of every fitted model (eq. 6).
 
     Attributes
     ----------
     kernel : Kernel
         With all parameters as numbers.
     landmarks : ndarray or CSR matrix of shape (n, r)
-        Z, in the coordinates of xP.
+        Z, in the coordinates of (x − c)P.
     dual_coef : ndarray of shape (n, L)
         A. The kernel is evaluated in its floating type.
     intercept : ndarray of shape (L,)
@@ -145,6 +156,10 @@ class KernelExpansion:
     packed : PackedExpansion, optional
         The same numbers in their storage types: Z, A, b and P are then the unpacked numbers (see
         :meth:`unpacked`).
+    center : ndarray of shape (d,), optional
+        c, by default zero. It is subtracted in the type of the rows, before they are rounded to
+        the type of A, so that features far from zero keep their digits. Only kernels of
+        differences x − z have one.
     """
 
     kernel: Kernel
@@ -153,20 +168,58 @@ class KernelExpansion:
     intercept: Float
     projection: Float | None = None
     packed: PackedExpansion | None = None
+    center: Float | None = None
 
     @classmethod
     def unpacked(cls, kernel: Kernel, packed: PackedExpansion) -> KernelExpansion:
         """Return the function of stored numbers."""
         P = None if packed.projection is None else packed.projection.unpacked()
+        c = None if packed.center is None else packed.center.unpacked()
         Z, A, b = packed.landmarks, packed.dual_coef, packed.intercept
-        return cls(kernel, Z.unpacked(), A.unpacked(), b.unpacked(), P, packed)
+        return cls(kernel, Z.unpacked(), A.unpacked(), b.unpacked(), P, packed, c)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the numbers Z, A, b and P in their storage types."""
+        """Bytes of the numbers Z, A, b, P and c in their storage types."""
         if self.packed is not None:
             return self.packed.n_bytes
-        return stored_bytes(self.landmarks, self.dual_coef, self.intercept, self.projection)
+        parts = (self.landmarks, self.dual_coef, self.intercept, self.projection, self.center)
+        return stored_bytes(*parts)
+
+    def moved(self, center: Float) -> KernelExpansion:
+        """Return the same function, without a map, with a centre and landmarks about it."""
+        Z = self.landmarks.astype(np.float64) - center.astype(np.float64)
+        return replace(self, landmarks=Z, packed=None).with_center(center)
+
+    def with_center(self, center: Float | None) -> KernelExpansion:
+        """Return ``x ↦ h(x − c)`` for a function h without a centre."""
+        if center is None:
+            return self
+        assert self.center is None
+        packed = self.packed
+        if packed is not None:
+            packed = replace(packed, center=PackedArray(center))
+        return replace(self, center=center, packed=packed)
+
+    def without_center(self) -> KernelExpansion:
+        """Return the function of rows from which the centre is already subtracted."""
+        packed = None if self.packed is None else replace(self.packed, center=None)
+        return replace(self, center=None, packed=packed)
+
+    def given_landmarks(self) -> Any:
+        """Return the landmarks in the coordinates of xP, without a centre: ``Z + cP``."""
+        if self.center is None:
+            return self.landmarks
+        return self.landmarks + project(self.center.astype(np.float64)[None], self.projection)
+
+    def origins(self) -> Any:
+        """Return rows that are mapped to the landmarks, or close to them; c is not added."""
+        Z, P = self.landmarks, self.projection
+        if P is None:
+            return Z.astype(float_dtype(Z.dtype), copy=False)
+        if P.ndim == 2:
+            return Z @ np.linalg.pinv(P)
+        return project(Z, np.divide(1.0, P, out=np.zeros(len(P)), where=P != 0))
 
     @cached_property
     def _columns(self) -> Callable[[Any], Float]:
@@ -188,6 +241,8 @@ class KernelExpansion:
         width = n + 2 * r
         if self.projection is not None:
             width += X.shape[1]
+        if self.center is not None:
+            width += 2 * X.shape[1]  # in float64
         # by default the kernel matrix of a block stays in a core's cache until it meets A
         most = block_rows or max(MIN_BLOCK_ROWS, CACHED_VALUES // n)
         slices = row_slices(X.shape[0], width * dtype.itemsize, most)
@@ -202,6 +257,10 @@ class KernelExpansion:
         return scores
 
     def _block(self, X: Any) -> Float:
-        scores: Float = self._columns(X.astype(self.dual_coef.dtype, copy=False)) @ self.dual_coef
+        dtype = self.dual_coef.dtype
+        if self.center is not None:
+            wide = np.result_type(float_dtype(X.dtype), dtype)
+            X = project(X.astype(wide, copy=False), None, self.center)
+        scores: Float = self._columns(_rounded(X, dtype)) @ self.dual_coef
         scores += self.intercept
         return scores

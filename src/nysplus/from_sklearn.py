@@ -30,8 +30,6 @@ from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import KERNELS, Kernel, make_kernel
 
-# Slope of the log-odds without rows to fit it: a margin of one means odds of about 50 to 1.
-SLOPE = 2.0
 # Ridge of worst margins at the support vectors, in units of k(x, x).
 RIDGE = 1e-2
 # Rows whose pairwise margins are looked at together.
@@ -51,14 +49,14 @@ class _Imported:
         Between scores and predictions.
     indices : ndarray of shape (n,)
         The landmarks among the rows that the model was fitted to.
-    slope : float
-        Of the log-odds of a classifier.
+    slope : float or None
+        Of the log-odds of a classifier that gives probabilities.
     """
 
     expansion: KernelExpansion
     code: TargetCode
     indices: npt.NDArray[np.intp]
-    slope: float = SLOPE
+    slope: float | None = None
 
 
 def from_svc(
@@ -87,8 +85,9 @@ def from_svc(
     X, y : rows and targets, as for `fit`, optional
         With `n_components` or `budget`: typical rows and, if known, their targets, as for
         `compress`; by default the support vectors. Otherwise: rows that `model` was not fitted
-        to, with which the probabilities of a classifier are calibrated. Without rows a margin of
-        one means odds of 50 to 1, and the probabilities of ``LogisticRegression`` are kept.
+        to, with which the probabilities of a classifier are calibrated. Without rows the
+        probabilities of ``LogisticRegression`` are kept; other classifiers give scores alone,
+        and the result has no `predict_proba`.
     n_components : int, optional
         Number of landmarks to compress the model to; by default all support vectors stay.
     budget : int or str, optional
@@ -135,7 +134,7 @@ def _as_estimator(imported: _Imported, model: Any) -> NystroemClassifier | Nystr
     """Return a fitted estimator whose scores are those of the imported model."""
     expansion, code, scaling = imported.expansion, imported.code, None
     names = getattr(model, "feature_names_in_", None)
-    if code.discrete:
+    if imported.slope is not None:
         scaling = Scaling(imported.slope, code.kind == "labels")
     fitted = FittedModel(
         expansion,
@@ -151,12 +150,12 @@ def _as_estimator(imported: _Imported, model: Any) -> NystroemClassifier | Nystr
     return result
 
 
-def _scaling(result: Any, imported: _Imported, X: Any, y: Any) -> Scaling:
+def _scaling(result: Any, imported: _Imported, X: Any, y: Any) -> Scaling | None:
     """Return the scaling of probabilities by rows, or the imported model's own without rows."""
     if (X is None) != (y is None):
         raise ValueError("Probabilities are scaled by rows and their classes: pass both X and y.")
     if X is None:
-        own: Scaling = result._model.scaling
+        own: Scaling | None = result._model.scaling
         return own
     wanted = TargetSpec("classes", code=imported.code, needs_two_classes=False)
     blocks, _ = open_rows(result, X, y, None, wanted, reset=False).open(Progress(), Journal())
@@ -352,7 +351,7 @@ def _of_pipeline(model: Pipeline) -> _Imported:
     b = np.broadcast_to(_dense(linear.intercept_), W.shape[1]).copy()
     expansion = KernelExpansion(kernel=kernel, landmarks=Z, dual_coef=A, intercept=b)
     code = _code_of(model, expansion)
-    slope = SLOPE
+    slope = None
     if isinstance(linear, LogisticRegression):
         slope = 0.5 if code.n_outputs == 1 else 1.0  # one score f stands for −f and f
     return _Imported(expansion, code, feature_map.component_indices_, slope)

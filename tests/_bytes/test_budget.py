@@ -95,3 +95,8 @@ def test_maps_take_a_share_of_the_bytes():
     # all features where they are few, and none where no map fits
     assert Budget(65536).learned_sizes(16, 26, 10**4, 16) == [Size(1546, 16, ("int8",))]
     assert Budget(65536).learned_sizes(10**5, 2, 1000, 10**5) == []
+
+
+def test_a_map_leaves_room_for_two_landmarks():
+    sizes = [size for n in range(40, 400) for size in Budget(n).learned_sizes(20, 1, 1000, 20)]
+    assert min(size.n for size in sizes) == 2

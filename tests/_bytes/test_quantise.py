@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from factories import alter
 from sklearn.model_selection import train_test_split
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus._bytes.quantise import pack_expansion
+from nysplus._bytes.quantise import pack_expansion, quantise
+from nysplus._rows.blocks import Blocks
+from nysplus._rows.targets import ValueTargets
 from nysplus.expansion import STORED_TYPES, KernelExpansion, PackedExpansion, pack_array
 from nysplus.kernels import RBF
 
@@ -184,6 +187,20 @@ def test_constant_functions_stay_constant(rng):
     full = KernelExpansion(RBF(1.0), X[:5], np.zeros((5, 1)), np.array([0.25]))
     for dtype in STORED_TYPES:
         np.testing.assert_array_equal(pack_expansion(full, dtype, X)(X), 0.25)
+
+
+@pytest.mark.parametrize(("offset", "lost"), [(1e3, False), (1e6, True), (-1e6, True)])
+def test_values_that_float32_cannot_tell_apart_are_warned_of(offset, lost, rng):
+    """Rounding 1e6 changes it by 0.03, which is visible in values of this spread."""
+    X = rng.randn(300, 2)
+    blocks = Blocks(X, ValueTargets(np.sin(X) + offset))
+    expansion = KernelExpansion(RBF(1.0), X[:20], rng.randn(20, 2), np.full(2, offset))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        quantise(expansion, "float32", blocks, rng)
+    assert ["Subtract the mean from y" in str(warning.message) for warning in caught] == [
+        True
+    ] * lost
 
 
 def test_sparse_rows_beside_dense_landmarks(split, fitted):

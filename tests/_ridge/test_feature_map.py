@@ -5,7 +5,13 @@ import pytest
 import reference
 from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 
-from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap, make_approximation
+from nysplus._ridge.feature_map import (
+    EnsembleMap,
+    RandomizedMap,
+    StandardMap,
+    _triangular,
+    make_approximation,
+)
 from nysplus.kernels import RBF, AdditiveChi2, FunctionKernel, Linear, Polynomial, Sigmoid
 
 
@@ -123,9 +129,19 @@ def test_float32_is_refused_where_the_spectrum_is_steep(rng):
     assert StandardMap().build(RBF(1.0), rng.rand(50, 20), rng).allows_float32
 
 
+@pytest.mark.parametrize(("noise", "allowed"), [(6e-6, True), (2.4e-5, False)])
+def test_the_error_up_to_which_features_are_float32(rng, noise, allowed):
+    """With linear landmarks a and a + b the smallest eigenvalue of B is about b² / 2."""
+    step = np.finfo(np.float32).eps / noise * np.sqrt(2.0)
+    Z = np.array([[1.0, 0.0], [1.0, step]], dtype=np.float32)
+    feature_map = StandardMap().build(Linear(), Z, rng)
+    assert feature_map.float32_noise == pytest.approx(noise, rel=0.1)
+    assert feature_map.allows_float32 == allowed
+
+
 def test_float32_is_refused_where_the_kernel_is_narrow(rng):
     Z = 100 * rng.randn(50, 20)  # K = I: no spectrum could be flatter
-    assert not StandardMap().build(RBF(1.0), Z, rng).allows_float32
+    assert not StandardMap().build(RBF(0.005), Z, rng).allows_float32
     assert StandardMap().build(RBF(1e-5), Z, rng).allows_float32
 
 
@@ -267,3 +283,11 @@ def test_repeated_landmarks_of_an_indefinite_kernel(rng):
     once = StandardMap().build(Sigmoid(1.0), Z, rng)
     twice = StandardMap().build(Sigmoid(1.0), np.vstack([Z, Z]), rng)
     assert twice.rank == once.rank == 10
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_factors_of_nearly_singular_matrices_are_refused_at_every_scale(size):
+    """The smallest eigenvalue must exceed n · eps · trace."""
+    eps = np.finfo(np.float64).eps
+    assert _triangular(size * np.diag([1.0, 3 * eps])) is not None
+    assert _triangular(size * np.diag([1.0, 1.5 * eps])) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
@@ -9,10 +11,11 @@ from sklearn import config_context
 
 from nysplus import NystroemRegressor
 from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap
-from nysplus._ridge.fit import fit_expansion
+from nysplus._ridge.fit import fit_expansion, in_float32
 from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
+from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
 
 
@@ -175,14 +178,14 @@ def test_float32_rows_on_a_steep_spectrum_are_fitted_in_float64(rng):
 
 
 def test_float32_rows_under_a_narrow_kernel_are_fitted_in_float64(rng):
-    """A flat spectrum, but distances of 1e4 whose rounding the exponential makes visible."""
+    """A flat spectrum, but distances whose rounding the exponential makes visible."""
     X32 = (100 * rng.randn(300, 10)).astype(np.float32)
     X, y = X32.astype(np.float64), rng.randint(0, 2, 300)
     Z = X32[:100]
-    single = fit(X32, ClassTargets(y, 2), Z, 0.3, (1e-3,)).expansion
-    double = fit(X, ClassTargets(y, 2), Z.astype(np.float64), 0.3, (1e-3,)).expansion
-    assert single.dual_coef.dtype == np.float64
-    np.testing.assert_allclose(single(X32), double(X), atol=1e-8)
+    single = fit(X32, ClassTargets(y, 2), Z, 0.01, (1e-3,))
+    double = fit(X, ClassTargets(y, 2), Z.astype(np.float64), 0.01, (1e-3,)).expansion
+    assert single.solver.endswith("float64")
+    np.testing.assert_allclose(single.expansion(X32), double(X), atol=1e-3)
 
 
 def test_float32_storage_takes_the_size_of_the_kernel_into_account(rng):
@@ -196,6 +199,18 @@ def test_float32_storage_takes_the_size_of_the_kernel_into_account(rng):
         for rows in (X, X.astype(np.float64))
     )
     np.testing.assert_allclose(single.predict(X), double.predict(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("large", [0, 1])
+def test_one_output_that_float32_cannot_store_keeps_all_in_float64(large, rng):
+    X = rng.rand(300, 2).astype(np.float32)
+    blocks = Blocks(X, ValueTargets(rng.randn(300, 2)))
+    A = rng.randn(20, 2)
+    A[:, large] *= 1e7  # rounding these changes scores by more than the targets vary
+    expansion = KernelExpansion(RBF(1.0), X[:20], A, np.zeros(2))
+    assert in_float32(expansion, blocks) is expansion
+    A[:, large] /= 1e7
+    assert in_float32(replace(expansion, dual_coef=A), blocks).dual_coef.dtype == np.float32
 
 
 def test_a_float32_pass_that_fails_its_certificate_is_redone(rng):

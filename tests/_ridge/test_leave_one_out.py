@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from factories import ridge_problem
 from sklearn.datasets import make_classification
 
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
 from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
+from nysplus._ridge.solvers import SOLVERS
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets
 from nysplus.kernels import RBF
@@ -42,3 +44,16 @@ def test_scores_of_every_solver_are_those_of_fits_without_the_row(solver):
         assert np.abs(found.scores - expected).mean() < 0.5 * without
     else:
         np.testing.assert_allclose(found.scores, expected, atol=1e-6)
+
+
+def test_rows_that_float32_sums_interpolate_are_scored_with_float64_sums(rng):
+    """A narrow kernel and a small ridge: 1 − h is below the rounding errors of float32."""
+    X, y = 3 * rng.randn(60, 4).astype(np.float32), rng.randint(0, 3, 60)
+
+    def scores(solver):
+        problem = ridge_problem(X, y, X[:40], RBF(1.0), alphas=(1e-7,))
+        found, _ = SOLVERS[solver].solve(problem)
+        return found[1].scores(60).scores
+
+    exact = scores("direct-float64")
+    np.testing.assert_allclose(scores("direct-float32"), exact, atol=1e-3 * np.abs(exact).max())

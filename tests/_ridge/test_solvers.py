@@ -24,7 +24,7 @@ from nysplus._ridge.solvers import (
 )
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, IndicatorTargets, ValueTargets
-from nysplus.kernels import RBF, FunctionKernel, make_kernel
+from nysplus.kernels import RBF, FunctionKernel, Polynomial, make_kernel
 
 NAMES = list(SOLVERS)
 every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=NAMES)
@@ -249,6 +249,51 @@ def test_a_float32_solution_without_a_certificate_is_polished():
     assert gap_of(problem, polished) <= gap_of(problem, certified)
 
 
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("degree", [2, 3])
+def test_float32_sums_of_features_of_different_sizes(degree, seed):
+    """Rounding of the largest sums hides the smallest: a landmark at 0 is nearly constant."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((1000, 1)).astype(np.float32)
+    Z = np.array([[-2e-3], [-2e-3], [-2e-3], [0.35]], dtype=np.float32)
+    feature_map = StandardMap().build(Polynomial(degree=degree, gamma=1.0), Z, rng)
+    targets = ValueTargets(rng.standard_normal((1000, 1)))
+    problem = RidgeProblem(Blocks(X, targets), feature_map, (2.4e-8,), rng, "test")
+    assert Direct(np.float32) in shortcuts(problem)
+    found, _ = Direct(np.float32).solve(problem)
+    assert found is None or gap_of(problem, found) <= 1e-6
+
+
+def _estimated_gap(problem, alpha):
+    """Return the gap that float32 may leave, from dense float64 features, and the objective."""
+    blocks, feature_map = problem.blocks, problem.feature_map
+    features = feature_map.features(np.float64)(blocks.X.astype(np.float64))
+    Y = blocks.targets.coded()
+    centred, residue = features - features.mean(axis=0), Y - Y.mean(axis=0)
+    H = centred.T @ centred + alpha * np.eye(feature_map.rank)
+    W = np.linalg.solve(H, centred.T @ residue)
+    objective = ((centred @ W - residue) ** 2).sum() + alpha * (W**2).sum()
+    error = feature_map.float32_noise * feature_map.scale
+    D = (centred**2).sum(axis=0)
+    size = (D @ W**2).sum() + (residue**2).sum()
+    rounding = np.finfo(np.float32).eps ** 2 * size * (D @ np.diag(np.linalg.inv(H)))
+    return (error**2 * (W**2).sum() / np.linalg.eigvalsh(H)[0] + rounding) / objective
+
+
+@pytest.mark.parametrize(("estimate", "certified"), [(2e-9, True), (5e-8, False)])
+def test_an_estimated_gap_a_hundredth_of_the_tolerance_is_a_certificate(estimate, certified):
+    X, y = labelled()
+    problem = problem_of(X, ClassTargets(y, 3), X[:40], gamma=0.01)
+    low, high = -8.0, 2.0
+    for _ in range(40):  # the estimate falls with the ridge
+        middle = (low + high) / 2
+        found = _estimated_gap(problem, 10.0**middle)
+        low, high = (middle, high) if found > estimate else (low, middle)
+    assert found == pytest.approx(estimate, rel=1e-3)
+    _, rows = Direct(np.float32).solve(replace(problem, alphas=(10.0**middle,)))
+    assert (rows == 600) == certified
+
+
 def test_gram_first_refuses_an_ill_conditioned_problem(rng):
     X, y = rng.rand(500, 3), rng.randint(0, 2, 500)
     flat = problem_of(X, ClassTargets(y, 2), X[:50], gamma=50.0, alphas=(1e-6,))
@@ -444,10 +489,24 @@ def test_left_out_rows_are_rows_with_weight(rng):
     assert gap_of(problem, found) <= 1e-6
 
 
+def test_ridges_are_compared_on_rows_of_a_rare_class(rng):
+    """Of 10 in 20,000 rows, the iterative solver holds out some and keeps some."""
+    X, y = rng.standard_normal((20_000, 2)), np.zeros(20_000, dtype=int)
+    y[:10] = 1
+    X[:10] += 13.0
+    Z = np.vstack([X[:5], X[10:40]])
+    problem = problem_of(X, ClassTargets(y, 2), Z, alphas=(1e-3, 1.0, 1e3))
+    (choice, left_out), _ = Iterative(np.float64).solve(problem)
+    scores = problem.feature_map.features()(X[:10]) @ left_out.W + left_out.b
+    assert choice.alpha < 1e3
+    assert (scores > 0).mean() >= 0.5
+
+
 # ---- random problems ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.filterwarnings("ignore:The model predicts")  # ridges of any size
 def test_random_problems_are_solved_by_every_solver_that_allows_them(seed):
     """As benchmarks/sweep.py, which takes 200 of them."""
     drawn = reference.random_problem(1000 + seed)

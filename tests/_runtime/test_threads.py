@@ -153,6 +153,23 @@ def test_an_error_in_a_kernel_reaches_whoever_fits(two_threads, monkeypatch):
     assert NystroemClassifier(5, random_state=0).fit(X, y).score(X, y) > 0.5
 
 
+class _Failing:
+    """A sum that takes no addends."""
+
+    def __iadd__(self, other):
+        raise KeyboardInterrupt
+
+
+def test_an_error_between_two_results_of_a_pass_restores_the_limit(two_threads):
+    rows = Blocks(np.zeros((5000, 2)))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        rows.fold(lambda block: 0, _Failing, 2**16, "pass")
+    # the traceback, which interactive sessions keep, refers to the frames of the pass
+    assert caught.traceback
+    assert blas_threads() == {2}
+    assert free_threads() == 2
+
+
 @pytest.mark.parametrize("how", ["closed", "lost", "broken"])
 def test_abandoned_work_stops_and_the_limit_is_restored(how, two_threads):
     done = []

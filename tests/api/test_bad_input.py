@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from nysplus import (
     EnsembleMap,
@@ -54,6 +61,88 @@ def test_parameters(kind, params, message):
         kind(**params).fit(X, y)
 
 
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor, Nystroem])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("C", r"'C'.*Use alpha, the ridge penalty: about 1 / \(2 C\)"),
+        ("n_landmarks", "'n_landmarks'.*Use n_components, the number of landmarks"),
+        ("sigma", "'sigma'.*Use gamma"),
+        ("n_component", "'n_component'.*Did you mean 'n_components'"),
+        ("zzz", "'zzz'"),
+    ],
+)
+def test_unknown_parameters(kind, name, message):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument {message}"):
+        kind(**{name: 10})
+    with pytest.raises(ValueError, match=f"Invalid parameter {message}"):
+        kind().set_params(**{name: 10})
+    with pytest.raises(ValueError, match=f"Invalid parameter {message}"):
+        make_pipeline(kind()).set_params(**{f"{kind.__name__.lower()}__{name}": 10})
+    search = GridSearchCV(kind(n_components=5), {name: [1, 10]}, scoring=lambda *_: 0.0)
+    with pytest.raises(ValueError, match=f"Invalid parameter {message}"):
+        search.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
+@pytest.mark.parametrize("name", ["degree", "coef0", "n_jobs", "kernel_params"])
+def test_parameters_of_the_transformer_only(kind, name):
+    assert name in Nystroem().get_params()
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'. [A-Z]"):
+        kind(**{name: 2})
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor, Nystroem])
+def test_advice_leaves_the_constructor_as_it_is(kind):
+    parameters = list(inspect.signature(kind).parameters)
+    assert parameters == list(inspect.signature(kind.__init__).parameters)[1:]
+    assert sorted(parameters) == sorted(kind().get_params())
+    model = kind(n_components=7, gamma=0.3)
+    for same in (clone(model), pickle.loads(pickle.dumps(model)), kind(**model.get_params())):
+        assert same.get_params() == model.get_params()
+    with pytest.raises(TypeError, match="positional argument"):
+        kind(5, 6)
+
+
+@pytest.mark.parametrize(
+    ("budget", "meant"), [("16KiB", "16kB"), ("1.5 MiB", "1.5MB"), ("2g", "2GB"), ("100", "100B")]
+)
+def test_units_of_a_budget(budget, meant):
+    with pytest.raises(ValueError, match=f"budget='{budget}' .* Did you mean '{meant}'?"):
+        NystroemClassifier(budget=budget).fit(X, y)
+
+
+def test_names_of_kernels_and_selections():
+    with pytest.raises(ValueError, match=r"kernel='gaussian' .* Use 'rbf'"):
+        NystroemClassifier(kernel="gaussian").fit(X, y)
+    with pytest.raises(ValueError, match=r"kernel='Laplacian' .* Did you mean 'laplacian'"):
+        NystroemClassifier(kernel="Laplacian").fit(X, y)
+    with pytest.raises(ValueError, match=r"kernel='precomputed' .* Use nysplus.Nystroem"):
+        NystroemClassifier(kernel="precomputed").fit(X @ X.T, y)
+    with pytest.raises(ValueError, match=r"selection='random' .* Use 'uniform'"):
+        NystroemClassifier(selection="random").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (X, np.where(y, "yes", "no")),
+        (X, np.where(y, "yes", "no").astype(object)),
+        (X, np.where(y, "yes", "no").tolist()),
+        (X, pd.Series(np.where(y, "yes", "no"))),
+        (X, pd.Series(np.where(y, "yes", "no"), dtype="category")),
+        (X, np.where(y, "1", "none")),
+        (pd.DataFrame({"a": X[:, 0], "t": np.where(y, "yes", "no")}), "t"),
+        (pa.table({"a": X[:, 0], "t": np.where(y, "yes", "no")}), "t"),
+        ([(X, np.where(y, "yes", "no"))], None),
+    ],
+)
+def test_text_as_values(rows, text):
+    message = "y contains '(yes|no|none)', which is not a number. .* use NystroemClassifier"
+    with pytest.raises(ValueError, match=message):
+        NystroemRegressor(5).fit(rows, text)
+
+
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
@@ -89,6 +178,18 @@ def test_features_that_are_not_finite(kind, bad):
     model = NystroemClassifier(5).fit(X, y)
     with pytest.raises(ValueError, match="contains"):
         model.predict(broken)
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor, Nystroem])
+def test_missing_values_are_to_be_replaced_or_dropped(kind):
+    broken = X.copy()
+    broken[7, 1] = np.nan
+    with pytest.raises(ValueError, match="contains NaN") as raised:
+        kind(n_components=5).fit(broken, y)
+    message = str(raised.value)
+    assert "SimpleImputer" in message
+    assert "drop the rows" in message
+    assert "HistGradientBoosting" not in message
 
 
 def test_one_class_only():
@@ -131,6 +232,8 @@ def test_a_text_column_is_named(frame):
         (np.ones(39), "inconsistent numbers of samples"),
         (np.ones((40, 2)), r"one dimension, got shape \(40, 2\)"),
         (np.full(40, np.nan), "sample_weight contains NaN"),
+        (np.full(40, 1e300), "must not exceed 1e\\+50, got 1e\\+300.*Divide all weights"),
+        (np.r_[1e51, np.ones(39)], "must not exceed 1e\\+50, got 1e\\+51"),
     ],
 )
 @pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
@@ -144,6 +247,74 @@ def test_class_weights():
         NystroemClassifier(5, class_weight="even").fit(X, y)
     with pytest.raises(ValueError, match="one class per row"):
         NystroemClassifier(5, class_weight="balanced").fit(X, np.c_[y, 1 - y])
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ({0: -1.0, 1: 1.0}, "the weight -1.0 for class 0, and weights must be numbers from 0"),
+        ({0: 1.0, 1: np.nan}, "the weight nan for class 1"),
+        ({0: np.inf, 1: 1.0}, "the weight inf for class 0"),
+        ({0: 1e300, 1: 1.0}, "the weight 1e\\+300 for class 0"),
+        ({0: "high", 1: 1.0}, "the weight 'high' for class 0"),
+        ({0: 0.0, 1: 0.0}, "class_weight is zero for every class of y"),
+    ],
+)
+@pytest.mark.parametrize("blocks", [False, True])
+def test_class_weights_that_are_no_weights(weight, message, blocks):
+    model = NystroemClassifier(5, class_weight=weight)
+    with pytest.raises(ValueError, match=message):
+        model.fit([(X, y)]) if blocks else model.fit(X, y)
+
+
+def test_a_class_of_weight_zero_is_left_out():
+    labels = np.arange(40) % 3
+    model = NystroemClassifier(5, class_weight={0: 0.0, 1: 1.0, 2: 1.0}, random_state=0)
+    assert 0 not in model.fit(X, labels).predict(X)
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
+@pytest.mark.parametrize("weight", [-1.0, 1e300, np.nan])
+def test_weights_of_blocks(kind, weight):
+    with pytest.raises(ValueError, match=r"sample_weight contains .* in row 3 "):
+        kind(5).fit([(X, y, np.where(np.arange(40) == 3, weight, 1.0))])
+
+
+@pytest.mark.parametrize("kind", [NystroemClassifier, NystroemRegressor])
+@pytest.mark.parametrize("column", [y[:, None], y[None, :]], ids=["column", "row"])
+def test_sparse_targets(kind, column):
+    with pytest.raises(TypeError, match=r"y is a sparse matrix.*y.toarray\(\)"):
+        kind(5).fit(X, sp.csr_matrix(column))
+    with pytest.raises(TypeError, match=r"y is a sparse matrix.*y.toarray\(\)"):
+        kind(5).fit([(X, sp.csr_matrix(column))])
+
+
+def test_sparse_values_of_several_outputs():
+    with pytest.raises(TypeError, match="y is a sparse matrix of shape \\(40, 2\\)"):
+        NystroemRegressor(5).fit(X, sp.csr_matrix(X[:, :2]))
+
+
+def test_a_sparse_indicator_of_labels_is_allowed():
+    labels = np.c_[y, 1 - y]
+    models = [
+        NystroemClassifier(5, random_state=0).fit(X, Y) for Y in (labels, sp.csr_matrix(labels))
+    ]
+    np.testing.assert_array_equal(*(model.decision_function(X) for model in models))
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("scale", [1e300, -1e120])
+def test_values_whose_squares_overflow(scale, blocks):
+    values = scale * (1.0 + y)
+    with pytest.raises(ValueError, match=r"y contains a value of size 2e\+\d+.*Divide y by"):
+        NystroemRegressor(5).fit([(X, values)]) if blocks else NystroemRegressor(5).fit(X, values)
+
+
+def test_the_largest_values_and_weights_together():
+    values, weight = 1e100 * X[:, 0], np.full(40, 1e50)
+    model = NystroemRegressor(5, random_state=0).fit(X, values, sample_weight=weight)
+    small = NystroemRegressor(5, random_state=0).fit(X, X[:, 0])
+    assert model.score(X, values) >= small.score(X, X[:, 0]) - 0.01
 
 
 def test_continuous_labels():

@@ -101,8 +101,7 @@ def test_portions_equal_the_whole(target, seed, weight):
     whole = _model(target).fit(X, TARGETS[target], sample_weight=weight)
     model = _model(target)
     for rows in _cuts(seed):
-        if weight is None or weight[rows].any():
-            _add(model, target, rows, weight)
+        _add(model, target, rows, weight)
     _assert_same(model, whole)
     assert model.predict(X).shape == whole.predict(X).shape
     assert model.score(X, TARGETS[target]) == pytest.approx(whole.score(X, TARGETS[target]))
@@ -117,6 +116,80 @@ def test_rows_one_by_one(target):
     if target in ("binary", "several", "text"):
         assert len(np.unique(y[:60])) == len(np.unique(y))
     _assert_same(model, _model(target).fit(X[:60], y[:60]))
+
+
+@every_target
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
+@pytest.mark.parametrize("size", [1, 7])
+def test_small_portions_are_collected_until_there_are_landmarks(target, size, weight):
+    """The rows of small calls are as good as a single first call with all of them."""
+    params = {"selection": "auto", "gamma": "scale", "alpha": "auto"}
+    model, n_rows = _model(target, **params), 56
+    for row in range(0, n_rows, size):
+        some = slice(row, row + size)
+        if row or weight is None or weight[some].any():  # a first call without rows raises
+            _add(model, target, some, weight)
+        assert len(model.landmarks_) <= 20
+        assert len(model.predict(X)) == N
+    counted = np.ones(n_rows) if weight is None else weight[:n_rows]
+    enough = np.searchsorted(np.cumsum(counted > 0), 20) + 1  # rows until there are 20 that count
+    enough = -(-enough // size) * size
+    whole = _model(target, **params)
+    _add(whole, target, slice(0, enough), weight)
+    _add(whole, target, slice(enough, n_rows), weight)
+    assert len(model.landmarks_) == 20
+    _assert_same(model, whole)
+
+
+@BOTH
+def test_a_first_portion_that_is_too_small_is_no_reason_for_a_warning(target):
+    params = {"selection": "auto", "gamma": "scale"}
+    model = _add(_model(target, **params), target, slice(0, 5))
+    assert len(model.landmarks_) == 5
+    _add(model, target, slice(5, 200))  # alone enough to choose landmarks from
+    assert len(model.landmarks_) == 20
+    alone = _add(_model(target, **params), target, slice(5, 200))
+    np.testing.assert_array_equal(model.landmarks_, alone.landmarks_)
+    _assert_same(model, _add(alone, target, slice(0, 5)))
+
+
+@BOTH
+def test_collected_rows_are_let_go(target, tmp_path):
+    params = {"selection": "auto", "gamma": "scale"}
+    model = _add(_model(target, **params), target, slice(0, 19))
+    collecting = len(pickle.dumps(model))
+    for start in range(19, 119):
+        _add(model, target, slice(start, start + 1))
+    full = len(pickle.dumps(model))
+    for start in range(119, 219):
+        _add(model, target, slice(start, start + 1))
+    assert len(pickle.dumps(model)) <= full + 100
+    assert collecting <= full + 20 * D * 16
+
+
+@pytest.mark.parametrize("target", ["several", "labels", "values"])
+def test_collected_rows_of_every_kind(target):
+    """Sparse and dense rows, and rows outside memory, may follow each other."""
+    params = {"selection": "auto", "gamma": "scale"}
+    model = _add(_model(target, **params), target, slice(0, 4), container=sp.csr_matrix)
+    _add(model, target, slice(4, 8))
+    named = {} if target != "several" else {"classes": [0, 1, 2]}
+    model.partial_fit([(X[8:12], TARGETS[target][8:12])], **named)
+    _add(model, target, slice(12, 300))
+    assert model.landmarks_.shape == (20, D)
+    dense = _add(_model(target, **params), target, slice(0, 4))
+    _add(dense, target, slice(4, 12))
+    assert model.score(X, TARGETS[target]) > dense.score(X, TARGETS[target])
+
+
+def test_merged_rows_are_not_forgotten_while_rows_are_collected():
+    first = _running("values", slice(0, 10), selection="auto")
+    second = _running("values", slice(10, 40), selection=first.landmarks_)
+    first.merge(second)
+    _add(first, "values", slice(40, 100))
+    assert len(first.landmarks_) == 10
+    whole = _model("values", selection=first.landmarks_).fit(X[:100], TARGETS["values"][:100])
+    _assert_same(first, whole)
 
 
 @every_target
@@ -232,6 +305,7 @@ def test_several_labels_on_disk_and_in_blocks(tmp_path):
     _assert_same(_model("labels").partial_fit(X, TARGETS["labels"].tolist()), whole)
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts 1 of the 3 classes")
 def test_class_weights():
     factors = {"low": 0.3, "mid": 4.0}
     whole = _model(class_weight=factors).fit(X, TARGETS["text"])
@@ -316,12 +390,25 @@ def test_weights_that_will_not_do_leave_the_model_alone(sample_weight):
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["array", "blocks"])
-def test_a_portion_that_weighs_nothing_says_so(elsewhere):
+def test_a_portion_that_weighs_nothing_is_ignored(elsewhere):
     model = _running("binary", slice(0, 100))
     y, weight = np.array([0, 1]), np.zeros(2)
     args = ([(X[:2], y, weight)],) if elsewhere else (X[:2], y, None, weight)
-    with Unchanged(model), pytest.raises(ValueError, match="All sample weights are zero"):
+    with Unchanged(model):
         model.partial_fit(*args)
+    with pytest.raises(ValueError, match="All sample weights are zero"):
+        _model("binary").partial_fit(
+            *args[:2], classes=[0, 1], **({} if elsewhere else {"sample_weight": weight})
+        )
+
+
+def test_a_portion_of_ignored_classes_is_ignored():
+    model = _model("several", class_weight={0: 0.0, 1: 1.0, 2: 2.0})
+    y = TARGETS["several"]
+    _add(model, "several", slice(0, 100))
+    ignored = np.flatnonzero(y == 0)
+    with Unchanged(model):
+        model.partial_fit(X[ignored], y[ignored])
 
 
 def test_a_bad_first_portion_can_be_given_again():
@@ -425,6 +512,11 @@ def test_merged_models_keep_the_first_ridge():
 UNLIKE = {
     "other landmarks": ({"selection": Z + 0.1}, "binary", "different landmarks or kernels"),
     "fewer landmarks": ({"selection": Z[:-1]}, "binary", "different landmarks or kernels"),
+    "a landmark more that repeats another": (
+        {"selection": np.r_[Z, Z[:1]]},
+        "binary",
+        "different landmarks or kernels",
+    ),
     "one other landmark": (
         {"selection": np.r_[Z[:-1], X[1:2]]},
         "binary",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import numpy as np
@@ -45,6 +46,38 @@ def test_pipes_get_lines_only_when_asked_twice(moons, capfd, verbose, n_lines):
     assert out == ""
     assert len(err.splitlines()) == n_lines
     assert "\r" not in err
+
+
+CONTAINERS = {
+    "arrays": lambda X, y: (X, y),
+    "blocks": lambda X, y: (lambda: ((X[i : i + 70], y[i : i + 70]) for i in range(0, 300, 70)),),
+    "blocks of one row": lambda X, y: (lambda: ((X[i : i + 1], y[i : i + 1]) for i in range(300)),),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"selection": "kmeans"},
+        {"selection": "negative-margin"},
+        {"metric": "diagonal"},
+        {"gamma": "auto"},
+        {"refine": True},
+        {"budget": "1kB"},
+    ],
+    ids=str,
+)
+def test_no_stage_counts_more_rows_than_it_announces(moons, capfd, container, params):
+    """Landmarks and samples that end before the last row need only a part of the last block."""
+    rows = CONTAINERS[container](*moons)
+    NystroemClassifier(10, random_state=0, verbose=2, **params).fit(*rows)
+    lines = capfd.readouterr().err.splitlines()
+    counts = [re.search(r": ([\d,]+) of ([\d,]+) rows", line) for line in lines]
+    found = [[int(n.replace(",", "")) for n in count.groups()] for count in counts if count]
+    assert len(found) >= 2
+    assert [done for done, _ in found] == [announced for _, announced in found]
 
 
 # ---- scikit-learn's callbacks, from 1.9 on -----------------------------------------------------

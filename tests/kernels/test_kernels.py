@@ -127,6 +127,9 @@ def test_gamma_median(rng):
     assert RBF("median").resolve(Blocks(X), rng).gamma == pytest.approx(1 / 8)
     assert Laplacian("median").resolve(Blocks(X), rng).gamma == pytest.approx(1 / 2)
     assert Chi2("median").resolve(Blocks(X), rng).gamma == pytest.approx(1.0)  # 1, 1, 3
+    assert RBF("median").resolve(Blocks(X / 100), rng).gamma == pytest.approx(1e4 / 8)
+    assert Laplacian("median").resolve(Blocks(X / 100), rng).gamma == pytest.approx(100 / 2)
+    assert Chi2("median").resolve(Blocks(X / 100), rng).gamma == pytest.approx(100.0)
 
 
 @pytest.mark.parametrize("gamma", ["scale", "median"])
@@ -274,3 +277,13 @@ def test_gamma_scale_does_not_depend_on_the_parts(parts, container, rng, monkeyp
     monkeypatch.setattr("nysplus._rows.blocks.VARIANCE_CELLS", 4 * (60 // parts - 1))
     kernel = RBF("scale").resolve(Blocks(container(X)), rng)
     assert kernel.gamma == pytest.approx(1 / (4 * X.var()), rel=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6, 1e15])
+@pytest.mark.parametrize("kernel", [RBF(0.25), Matern(0.25), Matern(0.25, nu=2.5)])
+def test_rows_are_like_themselves_however_narrow_the_kernel(kernel, scale, dtype, rng):
+    Z = (scale * rng.randn(30, 3)).astype(dtype)
+    error = 2 * np.sqrt(np.finfo(dtype).eps)
+    np.testing.assert_allclose(np.diag(kernel(Z, Z)), 1.0, rtol=0, atol=error)
+    np.testing.assert_allclose(np.diag(kernel.bind(Z)(Z)), 1.0, rtol=0, atol=error)

@@ -11,7 +11,8 @@ from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus.kernels import RBF, Sigmoid
-from nysplus.landmarks import CholeskyPicker, NegativeMargin, Problem, Residual
+from nysplus.landmarks import CholeskyPicker, NegativeMargin, Picker, Problem, Residual
+from nysplus.landmarks.supervised import _agreement
 
 
 @pytest.fixture
@@ -77,6 +78,55 @@ def test_pool_is_the_rows_of_largest_margin(mislabelled):
     plain = select(NegativeMargin(n_initial=20), X, y, n=80).indices
     picked = select(NegativeMargin(n_initial=20, picker="farthest", oversampling=2), X, y).indices
     assert {*picked} <= {*plain}
+
+
+class Recording(Picker):
+    """Takes the first rows, and keeps the weights that it was given."""
+
+    def pick(self, kernel, X, score, n, rng):
+        self.X, self.weight = X, score
+        return np.arange(n)
+
+
+def test_pickers_get_the_scores_as_weights_and_outliers_hardly_any(mislabelled):
+    X, y, wrong = mislabelled
+    problem = Problem(Blocks(X, ClassTargets(y, 2)), RBF(0.5), StandardMap(), (1e-2,))
+    for params in ({"max_negative_margin": 0.3}, {"min_agreement": 0.3}):
+        picker = Recording()
+        rule = NegativeMargin(n_initial=20, picker=picker, oversampling=4, **params)
+        pilot = rule.pilot(problem, 100, np.random.RandomState(0))
+        got = rule.choose(problem, pilot, 100, np.random.RandomState(0))
+        np.testing.assert_array_equal(got.points, picker.X[:100])
+        rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in picker.X]
+        assert len(rows) == 400
+        margin = (1 - 2 * y[rows]) * pilot.expansion(picker.X)[:, 0]
+        expected = margin - margin.min() + 0.05 * np.ptp(margin)
+        outlier = np.isin(rows, sorted(wrong))
+        if "max_negative_margin" in params:
+            outlier = margin > 0.3
+        assert outlier.sum() >= 9
+        ratio = picker.weight / expected
+        np.testing.assert_allclose(ratio[~outlier & (ratio > 1e-3)], 1.0)
+        np.testing.assert_allclose(ratio[outlier], 1e-9)
+
+
+def test_neighbours_agree_without_the_row_itself(rng):
+    """Four rows a side: one of them has the other label, and three neighbours that disagree."""
+    X = np.array([[0.0], [0.1], [0.2], [0.3], [9.0], [9.1], [9.2], [9.3]])
+    y = np.array([1, 0, 0, 0, 1, 1, 1, 1])
+    blocks = Blocks(X, ClassTargets(y, 2))
+    problem = Problem(blocks, RBF(0.5), StandardMap(), (1e-2,))
+    shares = _agreement(problem, blocks.gather(np.arange(8)), rng)  # all rows are neighbours
+    np.testing.assert_allclose(shares, [4 / 7, *[2 / 7] * 3, *[4 / 7] * 4])
+    values = Blocks(X, ValueTargets(np.r_[10.0, np.zeros(7)][:, None]))
+    problem = Problem(values, RBF(0.5), StandardMap(), (1e-2,))
+    shares = _agreement(problem, values.gather(np.arange(8)), rng)
+    np.testing.assert_allclose(shares, [0.0, *[6 / 7] * 7])
+
+
+@pytest.mark.parametrize("params", [{"max_quantile": 1}, {"min_agreement": 1.0}, {}], ids=repr)
+def test_the_largest_share_is_allowed(params):
+    NegativeMargin(**params).check(10, StandardMap())
 
 
 def test_rounds_start_from_the_landmarks_before(mislabelled):

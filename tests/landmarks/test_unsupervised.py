@@ -16,6 +16,7 @@ from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows.on_disk import ChunkRules, using_chunk_rules
 from nysplus.kernels import RBF, FunctionKernel, Linear, Polynomial, Sigmoid
 from nysplus.landmarks import Problem, select_landmarks
+from nysplus.landmarks.clustering import centroids
 from nysplus.landmarks.unsupervised import LeverageScores, RPCholesky, Uniform, leverage_scores
 
 RULES = [RPCholesky(), LeverageScores()]
@@ -283,3 +284,15 @@ def test_landmarks_are_drawn_in_proportion_to_the_scores(rng):
     seen = np.bincount(first, minlength=7)
     assert ((seen - expected) ** 2 / expected).sum() < chi2.ppf(0.999, 6)
     assert expected.max() > 2 * expected.min()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-18, 1e-13, 1e16, 1e18, 1e30])
+def test_centroids_of_float64_rows_do_not_depend_on_their_unit(scale):
+    """Squares of such numbers are out of the range of float32."""
+    X = np.random.RandomState(0).randn(200, 3) + np.repeat([[0.0], [20.0]], 100, axis=0)
+    expected, _ = centroids(
+        factories.blocks(X).gather(np.arange(200)), 5, 6, np.random.RandomState(0)
+    )
+    rows = factories.blocks(scale * X).gather(np.arange(200))
+    found, _ = centroids(rows, 5, 6, np.random.RandomState(0))
+    np.testing.assert_allclose(found / scale, expected, rtol=1e-4, atol=1e-4)

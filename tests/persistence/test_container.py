@@ -257,9 +257,21 @@ def test_files_are_safetensors_and_the_same_each_time(tmp_path):
     np.testing.assert_array_equal(load_file(tmp_path / "one")["landmarks"], model.landmarks_)
     with safe_open(tmp_path / "one", framework="np") as file:
         header = json.loads(file.metadata()["nysplus"])
-    assert header["format"] == FORMAT
+    assert header["format"] == 1
     assert header["class"] == "NystroemClassifier"
     assert header["params"]["n_components"] == 15
+
+
+def test_older_versions_refuse_a_model_with_a_centre(tmp_path):
+    path = tmp_path / "model"
+    for offset, number in ((0.0, 1), (1e6, 2)):
+        model = _classifier(budget="1kB").fit(X + offset, Y3)
+        save(model, path)
+        with safe_open(path, framework="np") as file:
+            header = json.loads(file.metadata()["nysplus"])
+            assert ("center" in file.keys()) == (number == 2)  # noqa: SIM118
+        assert header["format"] == number <= FORMAT
+        np.testing.assert_array_equal(load(path).predict(X + offset), model.predict(X + offset))
 
 
 def test_int8_takes_a_byte_a_number(tmp_path):
@@ -523,7 +535,6 @@ FORGED = {
     "feature names": (_set("feature_names_in", to=["a"]), "4 texts"),
     "slope": (_set("scaling", "slope", to=-1.0), "slope=-1.0"),
     "slope nan": (_set("scaling", "slope", to=float("nan")), "slope=nan"),
-    "no scaling": (_set("scaling", to=None), "scaling belongs to classifiers"),
     "multilabel": (_set("scaling", "multilabel", to=True), "as the targets are"),
     "attribute": (_set("fitted", "predict", to=1), "'predict' is not known"),
     "alpha": (_set("fitted", "alpha_", to="x"), "alpha_='x'"),
@@ -532,6 +543,10 @@ FORGED = {
     "gamma": (
         _set("expansion", "kernel", "object", "params", "gamma", to="scale"),
         "gamma='scale' of RBF",
+    ),
+    "zero gamma": (
+        _set("expansion", "kernel", "object", "params", "gamma", to=0.0),
+        "gamma=0.0 of RBF",
     ),
     "negative gamma": (
         _set("expansion", "kernel", "object", "params", "gamma", to=-1.0),
@@ -564,6 +579,9 @@ FORGED = {
     "scale type": (_tensor("landmarks.scale", lambda s: s.astype(np.float64)), "float32 per"),
     "integers": (_tensor("intercept", lambda b: b.astype(np.int32)), "int32 without a scale"),
     "projection": (_tensor("projection", lambda _: np.ones((3, 4), np.float32)), "projection has"),
+    "center": (_tensor("center", lambda _: np.ones(3, np.float32)), r"the shape \(4,\)"),
+    "center nan": (_tensor("center", lambda _: np.full(4, np.nan, np.float32)), "not finite"),
+    "center type": (_tensor("center", lambda _: np.ones(4, np.int32)), "int32 without a scale"),
 }
 
 
@@ -574,6 +592,14 @@ def test_forged_files(written, name):
     with pytest.raises(ValueError, match=message) as caught:
         load(written)
     assert str(written) in str(caught.value)
+
+
+def test_a_scaling_of_values_is_refused(tmp_path):
+    path = tmp_path / "model"
+    save(NystroemRegressor(10, random_state=0).fit(X, Y3), path)
+    _forge(path, _set("scaling", to={"slope": 1.0, "multilabel": False}))
+    with pytest.raises(ValueError, match="scaling belongs to classifiers only"):
+        load(path)
 
 
 JUNK = [None, -1, 2**80, 1e300, float("nan"), "x", True, [], {}, [[]], {"tuple": []}, {"array": {}}]
@@ -635,6 +661,17 @@ def test_forged_csr_landmarks(tmp_path, part, make):
     save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
     _forge(path, _tensor(f"landmarks.{part}", make))
     with pytest.raises(ValueError, match="CSR numbers"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "shape", [[15, 0], [0, 4], [-15, 4], [15.0, 4], [15], [15, 4, 1], ["a", 4]]
+)
+def test_forged_shapes_of_csr_landmarks(tmp_path, shape):
+    path = tmp_path / "model"
+    save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
+    _forge(path, _set("expansion", "csr", "shape", to=shape))
+    with pytest.raises(ValueError, match="must be two positive integers"):
         load(path)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -116,13 +116,25 @@ class Budget:
     Attributes
     ----------
     n_bytes : int
+    reserved : int
+        Bytes that are taken already, by the centre.
     """
 
     n_bytes: int
+    reserved: int = 0
+
+    @property
+    def available(self) -> int:
+        """Bytes that are left."""
+        return self.n_bytes - self.reserved
+
+    def reserving(self, center: Float | None) -> Budget:
+        """Return the budget of everything but a centre."""
+        return replace(self, reserved=stored_bytes(center))
 
     def landmarks(self, shape: ModelShape, dtype: str) -> int:
         """Return the number of landmarks within the budget; 0 if there is no room for one."""
-        left = self.n_bytes - shape.fixed_bytes(dtype)
+        left = self.available - shape.fixed_bytes(dtype)
         return max(0, int(left // shape.landmark_bytes(dtype)))
 
     def sizes(self, shape: ModelShape, most: int) -> list[Size]:
@@ -150,12 +162,12 @@ class Budget:
         most, max_rank : int
             Landmarks and columns of the map at most.
         """
-        if max_rank == d <= SMALL_RANK and d * d <= SMALL_MAP_SHARE * self.n_bytes:
+        if max_rank == d <= SMALL_RANK and d * d <= SMALL_MAP_SHARE * self.available:
             ranks = {d}
         else:
             known = [rank for rank in RANKS if rank <= max_rank]
             ranks = {
-                min(known, key=lambda rank: abs(rank * d - share * self.n_bytes), default=1)
+                min(known, key=lambda rank: abs(rank * d - share * self.available), default=1)
                 for share in MAP_SHARES
             }
         sizes = [self.sizes(ModelShape(rank, L, (d, rank)), most) for rank in sorted(ranks)]
@@ -185,16 +197,17 @@ class Budget:
         while True:
             built = build(n)
             needed = n_bytes(built)
-            if needed <= self.n_bytes:
+            if needed <= self.available:
                 return built
             if n == 1:
                 raise self._no_room(shape, needed)
-            n = max(1, min(n - 1, n * self.n_bytes // needed))
+            n = max(1, min(n - 1, n * self.available // needed))
 
     def _no_room(self, shape: ModelShape, needed: int) -> ValueError:
         return ValueError(
             f"budget={self.n_bytes} has no room for a single landmark of {shape.r} columns and "
-            f"{shape.L} outputs: a model with one takes {needed} bytes. Raise the budget, or "
+            f"{shape.L} outputs: a model with one takes {needed + self.reserved} bytes. Raise the "
+            "budget, or "
             "reduce the features."
         )
 
@@ -235,16 +248,20 @@ def make_budget(budget: Any) -> Budget | None:
     """Return the budget of the parameter `budget`; None without one."""
     if budget is None:
         return None
-    n_bytes = 0.0
+    n_bytes, meant = 0.0, ""
     if is_count(budget):
         n_bytes = float(budget)
     elif isinstance(budget, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?b)\s*", budget.lower())
-        n_bytes = float(found[1]) * UNITS[found[2]] if found else 0.0
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)(b|ib|)\s*", budget.lower())
+        if found and found[3] == "b":
+            n_bytes = float(found[1]) * UNITS[found[2] + "b"]
+        elif found:
+            prefix = {"k": "k", "m": "M", "g": "G", "": ""}[found[2]]
+            meant = f" Did you mean '{found[1]}{prefix}B'?"
     if n_bytes < 1:
         raise ValueError(
             f"budget={budget!r} is not a size. Allowed are None, a number of bytes, or a text "
-            "such as '64kB' or '1.5MB', where 1 kB is 1024 bytes."
+            f"such as '64kB' or '1.5MB', where 1 kB is 1024 bytes.{meant}"
         )
     return Budget(int(n_bytes))
 

@@ -43,6 +43,8 @@ SAME = 1e-4
 ROUNDING_ROWS, ROUNDING_RATIO = 4000, 10
 # Relative rounding error of float32, and the share of the scores' spread that it may cost.
 ROUNDING, LOST = 2.0**-24, 1e-3
+# Numbers whose squares, and sums of squares, float32 can represent.
+FLOAT32_RANGE = (1e-15, 1e15)
 
 
 def pack_expansion(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpansion:
@@ -242,23 +244,25 @@ def _rounded_in_turn(A: Float, H: Float, dtype: str, share: float = 1.0) -> Pack
 
 
 def representable_types(expansion: KernelExpansion, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the types whose range contains the landmarks and the map: float16 may not.
+    """Return the types whose range contains the landmarks and the map.
 
+    All types are computed with in float32, which must contain squares of the landmarks, too.
     Coefficients out of range are clipped, and the other coefficients compensate for it.
     """
-    arrays = [expansion.landmarks]
+    landmark, number = float(np.abs(expansion.landmarks).max()), 0.0
     if expansion.projection is not None:
-        arrays.append(expansion.projection)
-    largest = max(float(np.abs(array).max()) for array in arrays)
-    small = largest < float(np.finfo(np.float16).max)
+        number = float(np.abs(expansion.projection).max())
+    if landmark > 0 and not FLOAT32_RANGE[0] < landmark < FLOAT32_RANGE[1]:
+        return ()
+    small = max(landmark, number) < float(np.finfo(np.float16).max)
     return tuple(dtype for dtype in dtypes if small or dtype != "float16")
 
 
 def out_of_range() -> ValueError:
-    """Return the error of a budget that only float16 fits in, whose range is too small."""
+    """Return the error of landmarks that no type within the budget can represent."""
     return ValueError(
-        "The budget leaves room for numbers in float16 only, and landmarks exceed its range. Raise "
-        "the budget, or scale the features."
+        "Landmarks are not in the range of the types that the budget leaves room for. Raise the "
+        "budget, or scale the features."
     )
 
 

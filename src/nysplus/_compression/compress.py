@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nysplus._bytes.budget import Budget, Size, make_budget
+from nysplus._bytes.center import centered
 from nysplus._bytes.quantise import out_of_range
 from nysplus._compression.candidates import Candidates, SmallerModel, model_shape, pruned_models
 from nysplus._compression.pruning import DEFAULT_PRUNING, PruningRules, check_number
@@ -28,7 +29,6 @@ from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Block, RowBlocks
 from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.projected import project
-from nysplus._rows.slicing import float_dtype
 from nysplus._rows.targets import (
     ClassTargets,
     DiscreteTargets,
@@ -109,22 +109,36 @@ def compress_model(
     if n_components is not None:
         check_number(n_components, n)
     if n_components == n or (limit is not None and expansion.n_bytes <= limit.n_bytes):
-        return _copy(model, SmallerModel(expansion, np.arange(n)))
+        return _copy(model, SmallerModel(expansion, np.arange(n)), None)
+    # everything below sees rows and functions about the centre
+    expansion = centered(expansion)
+    center, expansion = expansion.center, expansion.without_center()
+    if limit is not None:
+        limit = limit.reserving(center)
     sizes = [Size(int(n_components or n))] if limit is None else _sizes(expansion, limit)
     if X is not None:
-        return _compressed_by_rows(model, X, y, sizes, limit, rules)
-    points = _origins(expansion)
+        return _compressed_by_rows(model, expansion, center, X, y, sizes, limit, rules)
+    points = expansion.origins()
     rows = Block(points, np.arange(n), ValueTargets(expansion(points)))
     models = pruned_models(expansion, sizes, limit, rules=rules.pruning)
-    return _copy(model, _best(models, rows, rows.blocks(), limit))
+    return _copy(model, _best(models, rows, rows.blocks(), limit), center)
 
 
 def _compressed_by_rows(
-    model: Any, X: Any, y: Any, sizes: list[Size], budget: Budget | None, rules: CompressionRules
+    model: Any,
+    expansion: KernelExpansion,
+    center: Float | None,
+    X: Any,
+    y: Any,
+    sizes: list[Size],
+    budget: Budget | None,
+    rules: CompressionRules,
 ) -> Any:
     """Return the smaller model that is best on held-out rows; the other rows make it."""
-    expansion, rng = model.expansion_, check_random_state(model.random_state)
+    rng = check_random_state(model.random_state)
     rows = _rows(model, X, y, rules.max_rows, rng)
+    if center is not None:
+        rows = replace(rows, X=project(rows.X, None, center))
     if len(rows) < MIN_ROWS:
         held_out, others = rows, rows.blocks()
         models = pruned_models(expansion, sizes, budget, rows, rules.pruning)
@@ -136,12 +150,13 @@ def _compressed_by_rows(
         models = candidates.models(sizes, candidates.optimism() if taught else 0.0)
     small = _best(models, held_out, others, budget)
     scaling = model._model.scaling
-    if others.discrete and (y is not None or not small.reproduces):
-        labels = held_out.labels
-        if y is None:  # predicted labels are more certain than the model is
-            labels = _drawn_labels(scaling, expansion(held_out.X), rng)
+    labels = held_out.labels if others.discrete and y is not None else None
+    if y is None and scaling is not None and not small.reproduces:
+        # predicted labels are more certain than the model is
+        labels = _drawn_labels(scaling, expansion(held_out.X), rng)
+    if labels is not None:
         scaling = fit_scaling(small.expansion(held_out.X), labels, held_out.weight)
-    return _copy(model, small.finished(others), scaling)
+    return _copy(model, small.finished(others), center, scaling)
 
 
 def _best(
@@ -152,7 +167,7 @@ def _best(
         version
         for model in models
         for version in model.versions(others)
-        if budget is None or version.expansion.n_bytes <= budget.n_bytes
+        if budget is None or version.expansion.n_bytes <= budget.available
     )
     first = next(versions, None)
     if first is None:
@@ -163,21 +178,24 @@ def _best(
     )
 
 
-def _copy(model: Any, small: SmallerModel, scaling: Scaling | None = None) -> Any:
-    """Return a fitted copy of the estimator with another expansion."""
+def _copy(
+    model: Any, small: SmallerModel, center: Float | None, scaling: Scaling | None = None
+) -> Any:
+    """Return a fitted copy of the estimator with another expansion, of rows minus a centre."""
     fitted: FittedModel = model._model
     indices = fitted.landmark_indices
     copy = clone(model).set_params(n_components=int(small.expansion.landmarks.shape[0]))
     copy._adopt(
         replace(
             fitted,
-            expansion=small.expansion,
+            expansion=small.expansion.with_center(center),
             scaling=scaling or fitted.scaling,
             landmark_indices=(
                 None if small.kept is None or indices is None else indices[small.kept]
             ),
             refined=fitted.refined if small.continued is None else True,
             running=None,
+            collected=None,
         )
     )
     return copy
@@ -190,16 +208,6 @@ def _sizes(expansion: KernelExpansion, budget: Budget) -> list[Size]:
         # their bytes differ: they are removed until the others are within the budget
         return [Size(n, None, ("float32",))]
     return budget.checked_sizes(model_shape(expansion), n)
-
-
-def _origins(expansion: KernelExpansion) -> Any:
-    """Return rows whose images under the map are the landmarks, or close to them."""
-    Z, P = expansion.landmarks, expansion.projection
-    if P is None:
-        return Z.astype(float_dtype(Z.dtype), copy=False)
-    if P.ndim == 2:
-        return Z @ np.linalg.pinv(P)
-    return project(Z, np.divide(1.0, P, out=np.zeros(len(P)), where=P != 0))
 
 
 def _rows(model: Any, X: Any, y: Any, max_rows: int, rng: np.random.RandomState) -> Block:

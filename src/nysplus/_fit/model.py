@@ -10,10 +10,17 @@ import numpy.typing as npt
 
 from nysplus._ridge.probability import Scaling
 from nysplus._ridge.running import RunningFit
+from nysplus._rows.blocks import Block
 from nysplus._rows.slicing import float_dtype
 from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
+
+# The reason, and the advice, where an imported classifier is asked for probabilities.
+NO_PROBABILITIES = (
+    "The model it was imported from gives scores alone. Pass rows that this model was not fitted "
+    "to, with their classes, to calibrate probabilities: from_svc(model, X, y)."
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,8 @@ class FittedModel:
         Between scores and predictions.
     columns : Columns
     scaling : Scaling or None
-        From scores to probabilities; None for values.
+        From scores to probabilities; None for values, and for an imported classifier whose
+        probabilities are not known.
     alpha : float or None
         The ridge; None for an imported model.
     solver : str
@@ -71,6 +79,8 @@ class FittedModel:
         Passes over the rows; None where rows came block by block.
     running : RunningFit or None
         Sums over the rows of `partial_fit`.
+    collected : Block or None
+        All rows of `partial_fit`, as long as there are fewer than landmarks to choose.
     """
 
     expansion: KernelExpansion
@@ -84,10 +94,11 @@ class FittedModel:
     n_kernel_evaluations: int = 0
     n_passes: int | None = None
     running: RunningFit | None = None
+    collected: Block | None = None
 
     def without_sums(self) -> FittedModel:
-        """Return the model without the sums of `partial_fit`, which predictions do not need."""
-        return replace(self, running=None)
+        """Return the model without what `partial_fit` keeps, which predictions do not need."""
+        return replace(self, running=None, collected=None)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the labels or values of checked rows; values never in a smaller type than X."""

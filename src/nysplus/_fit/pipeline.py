@@ -6,17 +6,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nysplus._bytes.budget import Limit
+from nysplus._bytes.budget import Budget, Limit
+from nysplus._bytes.center import center_of
 from nysplus._bytes.quantise import quantise
+from nysplus._fit.feature_range import check_range
 from nysplus._fit.model import Columns, FittedModel
-from nysplus._fit.plan import Plan
+from nysplus._fit.plan import Plan, warn_of_memory
 from nysplus._fit.size import choose_size, fitting_landmarks, sizes_within
+from nysplus._fit.unpredicted import warn_of_unpredicted
 from nysplus._holdout import PairedComparison, row_scores
 from nysplus._learning.refine import Refined, refine
 from nysplus._ridge.fit import ExpansionFit
 from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.probability import Scaling, fit_scaling
-from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.blocks import Blocks, RowBlocks
 from nysplus._rows.projected import composed, projected
 from nysplus._rows.target_codes import TargetCode
 from nysplus._tuning.metric import learn_metric, through
@@ -57,13 +60,19 @@ class Resolved:
     projection : ndarray or None
         The linear map between the given rows and those of `problem`.
     given : RowBlocks
-        The rows before the map.
+        The rows before the map, minus the centre.
+    center : ndarray or None
+        Subtracted from all rows: the stages after this one do not see it.
+    budget : Budget or None
+        The bytes of everything but the centre.
     """
 
     problem: Problem
     selector: LandmarkSelector
     projection: Float | None
     given: RowBlocks
+    center: Float | None = None
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -104,8 +113,11 @@ def fit_model(
     rounding = rng if size.limit is None else np.random.RandomState(rng.randint(2**31 - 1))
     refined = refine_model(plan, resolved, size, fit, rng)
     stored = store_model(resolved, size, fit, refined, rules, rounding)
+    rows = rows_in_memory(resolved, fit)
+    if code.discrete and rows is not None:
+        warn_of_unpredicted(stored.expansion, rows, code)
     return FittedModel(
-        expansion=stored.expansion,
+        expansion=stored.expansion.with_center(resolved.center),
         code=code,
         columns=columns,
         scaling=stored.scaling or scaling_of(fit.left_out, code, rules),
@@ -118,32 +130,62 @@ def fit_model(
     )
 
 
+def rows_in_memory(resolved: Resolved, fit: ExpansionFit) -> Blocks | None:
+    """Return rows on which the model can be checked without a pass over rows elsewhere.
+
+    All rows, where they are in memory; else those that were drawn to choose the ridge, if there
+    are any and the model sees them as they were given.
+    """
+    at_hand = fit.left_out.problem.rows_at_hand
+    for rows in (resolved.given, at_hand if resolved.projection is None else None):
+        if isinstance(rows, Blocks):
+            return rows
+    return None
+
+
 def resolve_kernel(plan: Plan, blocks: RowBlocks, rng: np.random.RandomState) -> Resolved:
     """Settle the metric and the kernel's width."""
-    n, selector, projection = plan.n_landmarks, plan.selector, None
-    problem = Problem(blocks, plan.kernel, plan.approximation, plan.alphas)
-    if plan.budget is not None:  # the number of landmarks is not known yet, but about this
-        n = sizes_within(plan.budget, problem, Uniform(), None, rng)[-1].n
+    warn_of_memory(plan, blocks.n_candidates)
+    check_range(plan, blocks)
+    center = _center(plan, blocks)
+    given = projected(blocks, None, center)
+    n, selector, projection = plan.n_landmarks, through(plan.selector, None, center), None
+    budget = None if plan.budget is None else plan.budget.reserving(center)
+    problem = Problem(given, plan.kernel, plan.approximation, plan.alphas)
+    if budget is not None:  # the number of landmarks is not known yet, but about this
+        n = sizes_within(budget, problem, Uniform(), None, rng)[-1].n
     if plan.metric is not None:
         found = learn_metric(problem, selector, n, plan.metric, rng)
         projection, kernel = found.projection, found.kernel
         selector = through(selector, projection)
     elif plan.kernel.is_tuned:
         kernel = tune_kernel(problem, selector, n, rng)
-    else:
+    else:  # gamma="scale" is defined by the rows as given
         kernel = plan.kernel.resolve(blocks, rng)
-    problem = replace(problem, blocks=projected(blocks, projection), kernel=kernel)
-    return Resolved(problem, selector, projection, blocks)
+    problem = replace(problem, blocks=projected(given, projection), kernel=kernel)
+    return Resolved(problem, selector, projection, given, center, budget)
+
+
+def _center(plan: Plan, blocks: RowBlocks) -> Float | None:
+    """Return the centre of the rows, where a model has numbers that offsets would spoil.
+
+    Numbers under a budget are of small types, and the images of landmarks under a map do not tell
+    where rows are. Landmarks that are rows, in the type of the rows, are as exact as these.
+    """
+    planned = plan.budget is not None or plan.metric is not None or plan.refinement is not None
+    if not planned or not plan.kernel.of_differences:
+        return None
+    return center_of(blocks.feature_spread())
 
 
 def choose_model_size(plan: Plan, resolved: Resolved, rng: np.random.RandomState) -> ModelSize:
     """Return the number of landmarks: `n_components`, or the best number within the budget."""
-    if plan.budget is None:
+    if resolved.budget is None:
         return ModelSize(plan.n_landmarks)
     problem, selector, P = resolved.problem, resolved.selector, resolved.projection
-    sizes = sizes_within(plan.budget, problem, selector, P, rng)
+    sizes = sizes_within(resolved.budget, problem, selector, P, rng)
     size = choose_size(problem, selector, sizes, resolved.given, P, rng)
-    return ModelSize(size.n, Limit(plan.budget, resolved.given.n_features, size.dtypes[0]))
+    return ModelSize(size.n, Limit(resolved.budget, resolved.given.n_features, size.dtypes[0]))
 
 
 def choose_landmarks(resolved: Resolved, size: ModelSize, rng: np.random.RandomState) -> Landmarks:
@@ -155,7 +197,7 @@ def choose_landmarks(resolved: Resolved, size: ModelSize, rng: np.random.RandomS
 
 
 def fit_ridge(resolved: Resolved, landmarks: Landmarks, rng: np.random.RandomState) -> ExpansionFit:
-    """Fit the coefficients of the landmarks; the result is a function of the given rows."""
+    """Fit the coefficients of the landmarks; the result is a function of rows minus the centre."""
     fit = resolved.problem.fit(landmarks.points, rng)
     return replace(fit, expansion=replace(fit.expansion, projection=resolved.projection))
 

@@ -73,8 +73,6 @@ def make_plan(
         selector = GivenLandmarks(_check_landmarks(selector.points, n_features, dtype))
         n = selector.points.shape[0]
     _check_targets(selector, kernel, kind)
-    if budget is None:
-        _warn_of_memory(n)
     approximation = make_approximation(estimator.approximation)
     approximation.check(n)
     selector.check(n, approximation)
@@ -100,8 +98,20 @@ def _check_targets(selector: LandmarkSelector, kernel: Kernel, kind: Kind | None
         )
 
 
-def _warn_of_memory(n: int) -> None:
-    """Warn if the matrices of n × n numbers exceed scikit-learn's working memory."""
+def warn_of_memory(plan: Plan, n_candidates: int) -> None:
+    """Warn if the matrices of n × n numbers exceed scikit-learn's working memory.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its budget, if there is one, bounds the number of landmarks instead.
+    n_candidates : int
+        Number of rows that may become landmarks.
+    """
+    if plan.budget is not None:
+        return
+    given = isinstance(plan.selector, GivenLandmarks)
+    n = plan.n_landmarks if given else min(plan.n_landmarks, n_candidates)
     need, allowed = direct_bytes(n), working_bytes()
     if need > allowed:
         fitting = int(np.sqrt(allowed / direct_bytes(1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -313,10 +314,11 @@ class RefinementSearch:
                 start, report = starts[candidate.size, i], advance if alone else None
                 return self._trained(candidate, folds[i], start, seconds, report)
 
-            for (candidate, _), model in zip(runs, in_threads(train, runs), strict=True):
-                models.append(model)
-                if not alone:
-                    advance(candidate.options.n_rows)
+            with closing(in_threads(train, runs)) as trained:
+                for (candidate, _), model in zip(runs, trained, strict=True):
+                    models.append(model)
+                    if not alone:
+                        advance(candidate.options.n_rows)
         k = len(folds)
         return [
             self._evaluation(candidate, tuple(folds), tuple(models[i * k : (i + 1) * k]))

@@ -27,6 +27,8 @@ from nysplus.kernels import Kernel
 # Landmarks between which the rounding error of a kernel entry is measured: 256² pairs come close
 # to the largest error and take milliseconds.
 NOISE_LANDMARKS = 256
+# Range of the largest kernel value: squares of sums of squares stay in the range of float64.
+VALUES = (1e-70, 1e70)
 # Largest relative error of features that may be computed in float32.
 MAX_NOISE = 1.2e-5
 # Panels in which a triangular matrix is multiplied: nearly half the work is saved, and the panels
@@ -184,6 +186,21 @@ class FeatureMap:
         return A
 
 
+def _kernel_matrix(kernel: Kernel, Z: Any) -> Float:
+    """Return ``B = K(Z, Z)`` in float64, or raise if its squares would overflow or vanish."""
+    Z = Z.astype(np.float64, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        B = kernel(Z, Z)
+        largest = np.abs(B).max(initial=0.0)
+    if not (largest == 0 or VALUES[0] <= largest <= VALUES[1]):
+        raise ValueError(
+            f"The largest value of {kernel!r} between the landmarks is {largest:.3g}, and must be "
+            f"between {VALUES[0]:g} and {VALUES[1]:g} to be computed with. Scale the features, "
+            "for example with sklearn.preprocessing.StandardScaler, or choose another kernel."
+        )
+    return B
+
+
 def _scale(B: Float) -> float:
     """Return the size of B's entries: the mean of its diagonal, of all where that is zero."""
     return float(max(np.abs(np.diag(B)).mean(), np.abs(B).mean(), np.finfo(np.float64).tiny))
@@ -279,8 +296,7 @@ class StandardMap(BaseEstimator):
         cheapest. With `principal` the map uses the eigenvectors, by decreasing eigenvalue.
         """
         n = Z.shape[0]
-        Z64 = Z.astype(np.float64, copy=False)
-        B = kernel(Z64, Z64)
+        B = _kernel_matrix(kernel, Z)
         expert = None
         if self.rank is None and not principal:
             expert = _triangular(B)
@@ -322,8 +338,7 @@ class RandomizedMap(BaseEstimator):
         """Return the map with landmarks Z. It always uses eigenvectors."""
         n = Z.shape[0]
         rank = self.rank or (n + 1) // 2
-        Z64 = Z.astype(np.float64, copy=False)
-        B = kernel(Z64, Z64)
+        B = _kernel_matrix(kernel, Z)
         Q = randomized_range_finder(
             B, size=min(rank + self.n_oversamples, n), n_iter=self.n_iter, random_state=rng
         )

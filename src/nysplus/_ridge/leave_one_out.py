@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,6 +29,10 @@ class LeaveOneOut:
         Sum of the weights of all rows.
     inverse : callable
         ``R ↦ (S + α)⁻¹ R``, exact or for a sketch of S.
+    max_leverage : float
+        Largest leverage h for which 1 − h, which scores are divided by, has enough digits.
+    in_float64 : callable, optional
+        Returns the same with sums in float64, which is used if the leverage of a row is larger.
     """
 
     problem: RidgeProblem
@@ -36,17 +41,27 @@ class LeaveOneOut:
     feature_mean: Float
     weight: float
     inverse: Solve
+    max_leverage: float = np.inf
+    in_float64: Callable[[], LeaveOneOut] | None = None
 
     def scores(self, most: int) -> ScoredRows:
         """Return the scores of rows drawn at random, each by the model fitted without it.
 
         O(b k²) for b rows, at most `most`. On a cluster only the scores travel.
         """
+        found = self._scores(most)
+        if self.in_float64 is not None and np.isnan(found.scores).any():
+            return self.in_float64().scores(most)
+        return found
+
+    def _scores(self, most: int) -> ScoredRows:
+        """Return the scores, NaN for rows whose leverage is too large."""
         problem = self.problem
         rows = problem.rows_at_hand
         chosen = np.sort(rows.sample(most, problem.rng))
         features, inverse = problem.feature_map.features(np.float64), self.inverse
         W, b, mean, weight = self.W, self.b, self.feature_mean, self.weight
+        largest = self.max_leverage
         zero = partial(ScoredRows.zero, problem.blocks.n_outputs)
 
         def part(block: Block) -> ScoredRows:
@@ -56,6 +71,7 @@ class LeaveOneOut:
             squares = np.einsum("ij,ji->i", phi, inverse(phi.T))
             leverage = block.unit_weight * (1.0 / weight + squares)
             alone = left_out_scores(whole, block.Y, leverage)
+            alone[leverage > largest] = np.nan
             return ScoredRows(block.numbers, alone, block.Y, block.weight)
 
         def chosen_part(block: Block) -> ScoredRows:

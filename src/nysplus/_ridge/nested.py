@@ -39,9 +39,10 @@ class NestedFit:
         landmarks, A = self.expansion.landmarks[order], self.expansion.dual_coef[order]
         return replace(self, expansion=replace(self.expansion, landmarks=landmarks, dual_coef=A))
 
-    def behind(self, projection: Float | None) -> NestedFit:
-        """Return the same model for rows before they are projected."""
-        return replace(self, expansion=replace(self.expansion, projection=projection))
+    def behind(self, projection: Float | None, center: Float | None) -> NestedFit:
+        """Return the same model for rows before the map ``x ↦ (x − c)P``."""
+        mapped = replace(self.expansion, projection=projection)
+        return replace(self, expansion=mapped.with_center(center))
 
 
 @dataclass(frozen=True)

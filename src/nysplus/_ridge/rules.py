@@ -29,6 +29,9 @@ class SolverRules:
     # residual may show.
     max_corrected_gap: float = 1e-5
     max_correction: float = 1e-4
+    # Largest leverage with float32 sums: leave-one-out scores divide by what is left to 1, which
+    # then has three digits or more.
+    max_float32_leverage: float = 0.999
     # Largest worst-case error of the whitened gram matrix, in units of its smallest eigenvalue,
     # that polishing removes: actual errors are far below the worst case.
     max_gram_error: float = 10.0

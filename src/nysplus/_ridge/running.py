@@ -27,27 +27,38 @@ class RunningFit:
     Attributes
     ----------
     feature_map : FeatureMap
-    projection : ndarray or None
-        The linear map that rows are seen through.
+    projection, center : ndarray or None
+        The map ``x ↦ (x − c)P`` that rows are seen through.
     moments : Moments
         Of the features, in float64.
     """
 
     feature_map: FeatureMap
     projection: Float | None
+    center: Float | None
     moments: Moments
 
     @classmethod
-    def empty(cls, feature_map: FeatureMap, projection: Float | None, n_outputs: int) -> RunningFit:
+    def empty(
+        cls,
+        feature_map: FeatureMap,
+        projection: Float | None,
+        center: Float | None,
+        n_outputs: int,
+    ) -> RunningFit:
         """Return the fit before the first row."""
-        return cls(feature_map, projection, Moments.zero(feature_map.rank, n_outputs))
+        return cls(feature_map, projection, center, Moments.zero(feature_map.rank, n_outputs))
 
     def plus(
         self, blocks: RowBlocks, alphas: tuple[float, ...], rng: np.random.RandomState
     ) -> tuple[RunningFit, RidgeProblem]:
         """Return the fit to more rows, and the ridge problem of these rows, to choose α on."""
         problem = RidgeProblem(
-            projected(blocks, self.projection), self.feature_map, alphas, rng, "ridge"
+            projected(blocks, self.projection, self.center),
+            self.feature_map,
+            alphas,
+            rng,
+            "ridge",
         )
         evaluate = self.feature_map.features(np.float64)
         return self._with(sum_moments(problem, evaluate, self.feature_map.rank)), problem
@@ -93,6 +104,8 @@ class RunningFit:
             return False
         if not _same_arrays(self.projection, other.projection):
             return False
+        if not _same_arrays(self.center, other.center):
+            return False
         differing: Any = own.landmarks != others.landmarks
         if differing.any() if isinstance(differing, np.ndarray) else differing.nnz:
             return False
@@ -105,9 +118,10 @@ class RunningFit:
         found = RidgePath(self.moments).solve(alpha)
         feature_map = self.feature_map
         A = feature_map.collapse(found.W)
-        return KernelExpansion(
+        expansion = KernelExpansion(
             feature_map.kernel, feature_map.landmarks, A, found.b, self.projection
         )
+        return expansion.with_center(self.center)
 
 
 def _same_arrays(own: Float | None, other: Float | None) -> bool:

@@ -27,6 +27,7 @@ from nysplus._ridge.conjugate_gradients import (
 )
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._ridge.leave_one_out import LeaveOneOut
+from nysplus._ridge.moments import Moments
 from nysplus._ridge.path import RidgePath, Solution
 from nysplus._ridge.problem import ChosenAlpha, RidgeProblem, best_on, choose_alpha, sum_moments
 from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
@@ -36,6 +37,8 @@ from nysplus._typing import Float
 
 # Matrices of n × n numbers that the direct solver holds at its peak.
 DIRECT_MATRICES = 6
+# Random vectors that estimate a trace: its order of magnitude is enough.
+TRACE_VECTORS = 4
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,30 @@ class Direct:
         path = RidgePath(sum_moments(problem, feature_map.features(self.dtype), feature_map.rank))
         choice = choose_alpha(problem, path, self.dtype)
         found = path.solve(choice.alpha)
-        single = self.dtype is np.float32
-        error = feature_map.float32_noise * feature_map.scale if single else 0.0
+        error, rounding = 0.0, 0.0
+        if self.dtype is np.float32:
+            error = feature_map.float32_noise * feature_map.scale
+            rounding = rounding_gap(path.moments, found)
         n_rows = problem.blocks.n_rows + choice.n_rows
-        if _certified(error, found, problem.rules):
-            return _with_leave_one_out(problem, path, choice, found), n_rows
+        if _certified(error, found, problem.rules, rounding):
+            return self._checked(_with_leave_one_out(problem, path, choice, found)), n_rows
         polished, more = _polish(problem, path, choice, found)
-        return polished, n_rows + more
+        return None if polished is None else self._checked(polished), n_rows + more
+
+    def _checked(self, found: Found) -> Found:
+        """Return the solution; its leave-one-out scores fall back on float64 sums if necessary."""
+        choice, left_out = found
+        if self.dtype is np.float64:
+            return found
+        problem = replace(left_out.problem, alphas=(choice.alpha,), with_score=False)
+
+        def in_float64() -> LeaveOneOut:
+            again, _ = SURE.solve(problem)
+            assert again is not None
+            return again[1]
+
+        most = problem.rules.max_float32_leverage
+        return choice, replace(left_out, max_leverage=most, in_float64=in_float64)
 
 
 @dataclass(frozen=True)
@@ -328,14 +348,30 @@ def gram_error(feature_map: FeatureMap, size: float) -> float:
     return float(min(np.finfo(np.float64).eps * size / max(smallest, 1e-300), 1e100))
 
 
-def _certified(error: float, found: Solution, rules: SolverRules) -> bool:
+def rounding_gap(moments: Moments, found: Solution) -> float:
+    """Estimate by how much float32 sums of products move the objective from its minimum. O(k²).
+
+    An entry of the scatter S has an error of about ``ε √(S_ii S_jj)``. In the right-hand side this
+    is ``ε √S_ii`` times the size of ``√S_jj W_j``, and likewise of the targets. With
+    ``D = diag(S)``, the objective moves by ``ε² (‖√D W‖² + ‖Y − ȳ‖²) tr(√D (S + α)⁻¹ √D)``; random
+    signs estimate the trace.
+    """
+    diagonal = np.diag(moments.scatter)
+    signs = np.random.RandomState(0).choice([-1.0, 1.0], (len(diagonal), TRACE_VECTORS))
+    probes = np.sqrt(diagonal)[:, None] * signs
+    trace = float((probes * found.inverse(probes)).sum()) / TRACE_VECTORS
+    size = float((diagonal @ found.W**2).sum() + moments.target_scatter.sum())
+    return float(np.finfo(np.float32).eps) ** 2 * size * trace
+
+
+def _certified(error: float, found: Solution, rules: SolverRules, rounding: float = 0.0) -> bool:
     """Return whether the objective is within the tolerance, given an error of the features.
 
     An error of the features or of their scatter moves the solution by about
     ``error ‖W‖ / (s_min + α)``, and the objective, which is flat at its minimum, by the square of
-    that times the curvature.
+    that times the curvature. `rounding` is added to the distance of the objective.
     """
-    gap = error**2 * float((found.W**2).sum()) / max(found.smallest, 1e-300)
+    gap = error**2 * float((found.W**2).sum()) / max(found.smallest, 1e-300) + rounding
     return bool(rules.safety * gap <= rules.tolerance * found.objective)
 
 

@@ -1,4 +1,4 @@
-"""Sums over rows beside moments: means and variances, rows of largest score, scores of rows."""
+"""Sums over rows beside moments: means and variances, rows by score or class, scores of rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from nysplus._typing import Float, Rows
 
 # Rows beyond twice the number to keep that are collected before they are sorted.
 FEW_ROWS = 4096
+# Rows of a class that a sample of rows has at least: enough to see whether the class is found.
+FEW_OF_A_CLASS = 20
+# Rows that are searched first for rows of every class, and the growth of this number.
+SEARCHED_ROWS, SEARCH_GROWTH = 4096, 4
 
 
 @dataclass
 class MeanAndScatter:
     """Weighted mean and sum of squares about it, of numbers or of columns of them.
 
-    Parts are joined about their means, so that large means do not cancel.
+    Parts are joined about their means, so that large means do not cancel. Squares that overflow
+    make the scatter infinite, or NaN, without a warning.
 
     Attributes
     ----------
@@ -43,8 +48,16 @@ class MeanAndScatter:
         mass = float(weight.sum())
         if mass == 0:
             return cls.zero(Y.shape[1:])
-        mean: Float = weight @ Y / mass
-        return cls(mass, mean, weight @ (Y - mean) ** 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean: Float = weight @ Y / mass
+            return cls(mass, mean, weight @ (Y - mean) ** 2)
+
+    @classmethod
+    def of_features(cls, X: Any, weight: Float) -> MeanAndScatter:
+        """Return the mean and scatter of every column of dense rows; no mass for sparse rows."""
+        if sp.issparse(X):
+            return cls.zero()
+        return cls.of_columns(X.astype(np.float64, copy=False), weight)
 
     @classmethod
     def of_cells(cls, X: Any, weight: Float) -> MeanAndScatter:
@@ -54,13 +67,14 @@ class MeanAndScatter:
             return cls.zero()
         X = X.astype(np.float64)
         values = X.data if sp.issparse(X) else X
-        mean = float(weight @ np.asarray(X.sum(axis=1)).ravel()) / mass
-        values -= mean
-        np.square(values, out=values)
-        squares = np.asarray(X.sum(axis=1)).ravel()
-        if sp.issparse(X):
-            squares = squares + (X.shape[1] - np.diff(X.indptr)) * mean**2
-        return cls(mass, np.asarray(mean), np.asarray(weight @ squares))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = weight @ np.asarray(X.sum(axis=1)).ravel() / mass
+            values -= mean
+            np.square(values, out=values)
+            squares = np.asarray(X.sum(axis=1)).ravel()
+            if sp.issparse(X):
+                squares = squares + (X.shape[1] - np.diff(X.indptr)) * np.square(mean)
+            return cls(mass, np.asarray(mean), np.asarray(weight @ squares))
 
     @property
     def variance(self) -> Float:
@@ -70,9 +84,10 @@ class MeanAndScatter:
     def __iadd__(self, other: MeanAndScatter) -> MeanAndScatter:
         mass = self.mass + other.mass
         if other.mass > 0:
-            share, step = other.mass / mass, other.mean - self.mean
-            self.scatter = self.scatter + other.scatter + self.mass * share * step**2
-            self.mean = self.mean + share * step
+            with np.errstate(over="ignore", invalid="ignore"):
+                share, step = other.mass / mass, other.mean - self.mean
+                self.scatter = self.scatter + other.scatter + self.mass * share * step**2
+                self.mean = self.mean + share * step
             self.mass = mass
         return self
 
@@ -123,6 +138,82 @@ class TopRows:
         """Return the row numbers."""
         self._prune(self.n)
         return self.rows
+
+
+@dataclass
+class ClassRows:
+    """The number of rows of each class (or label), and the first rows of each.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_classes,)
+        Number of rows of positive weight.
+    first : ndarray of shape (n_classes, FEW_OF_A_CLASS)
+        Numbers of the first of them; −1 where a class has fewer.
+    """
+
+    counts: npt.NDArray[np.intp]
+    first: npt.NDArray[np.intp]
+
+    @classmethod
+    def zero(cls, n_classes: int) -> ClassRows:
+        """Return the rows of classes without rows."""
+        first = np.full((n_classes, FEW_OF_A_CLASS), -1, dtype=np.intp)
+        return cls(np.zeros(n_classes, dtype=np.intp), first)
+
+    @classmethod
+    def of(
+        cls, rows: npt.NDArray[np.intp], classes: npt.NDArray[np.intp], n_classes: int
+    ) -> ClassRows:
+        """Return the rows of each class, from the numbers of rows and the class of each. O(rows).
+
+        Parameters
+        ----------
+        rows, classes : ndarray of shape (b,)
+            A row with several labels is there several times. Rows are in order.
+        n_classes : int
+        """
+        found = cls.zero(n_classes)
+        start, step = 0, SEARCHED_ROWS
+        while start < len(rows):
+            part = slice(start, start + step)
+            missing = np.flatnonzero(found.counts[classes[part]] < FEW_OF_A_CLASS) + start
+            found._add_first(rows[missing], classes[missing])
+            start, step = start + step, SEARCH_GROWTH * step
+        found.counts = np.bincount(classes, minlength=n_classes)
+        return found
+
+    def _add_first(self, rows: npt.NDArray[np.intp], classes: npt.NDArray[np.intp]) -> None:
+        """Add rows to classes that have too few; `counts` counts those in `first` alone."""
+        order = np.argsort(classes, kind="stable")
+        rows, classes = rows[order], classes[order]
+        place = self.counts[classes] + np.arange(len(rows)) - np.searchsorted(classes, classes)
+        fits = place < FEW_OF_A_CLASS
+        self.first[classes[fits], place[fits]] = rows[fits]
+        self.counts += np.bincount(classes[fits], minlength=len(self.counts))
+
+    def placed(self, classes: npt.NDArray[np.intp], n_classes: int) -> ClassRows:
+        """Return the rows of `n_classes` classes; those of this record have numbers `classes`."""
+        more = ClassRows.zero(n_classes)
+        more.counts[classes], more.first[classes] = self.counts, self.first
+        return more
+
+    def followed_by(self, other: ClassRows, n_rows: int) -> ClassRows:
+        """Return the rows of both, where the rows of `other` come after `n_rows` others."""
+        later = np.where(other.first >= 0, other.first + n_rows, -1)
+        both = np.concatenate([self.first, later], axis=1)
+        order = np.argsort(both < 0, axis=1, kind="stable")[:, :FEW_OF_A_CLASS]
+        return ClassRows(self.counts + other.counts, np.take_along_axis(both, order, axis=1))
+
+    def rare(self, n: int, n_rows: int) -> npt.NDArray[np.intp]:
+        """Return rows of the classes of which a sample of `n` among `n_rows` rows has too few.
+
+        A class is rare if fewer than 20 of its rows, and fewer than half an even share, are
+        expected in the sample. Shape (n_rare, m); −1 where a class has fewer than m rows.
+        """
+        enough = min(float(FEW_OF_A_CLASS), n / (2.0 * max(len(self.counts), 1)))
+        few = (self.counts > 0) & (self.counts * (n / n_rows) < enough)
+        return self.first[few, : max(1, int(enough))]
 
 
 @dataclass

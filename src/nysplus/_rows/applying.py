@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nysplus._rows.dask_collections import is_dask, lazily
+from nysplus._rows.frames import split_frame
 from nysplus._rows.on_disk import read
 from nysplus._rows.opening import open_elsewhere
 from nysplus._rows.readers import Source
@@ -27,14 +28,15 @@ def apply_to_rows(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any
     function : callable
         From checked rows to an array with an entry for each; can be pickled.
     """
+    names = getattr(estimator, "feature_names_in_", None)
     if is_dask(X):
-        names = getattr(estimator, "feature_names_in_", None)
         columns = copy(estimator)
         columns.__dict__.pop("_model", None)  # the function is all that workers need
         work = partial(_on_worker, columns, function)
         return lazily(X, work, estimator.n_features_in_, names)
     source = open_elsewhere(estimator, X, None, None, reset=False)
     if source is None:
+        X, _, _ = split_frame(X, features=names)
         return function(check_rows(estimator, X, reset=False))
     assert isinstance(source, Source)
     return np.concatenate([function(chunk.X) for chunk in read(source)])

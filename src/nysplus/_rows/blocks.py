@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import joblib
@@ -17,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.random import sample_without_replacement
 
-from nysplus._rows.accumulators import MeanAndScatter, TopRows, row_numbers
+from nysplus._rows.accumulators import ClassRows, MeanAndScatter, TopRows, row_numbers
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._rows.targets import DiscreteTargets, Targets
 from nysplus._runtime.checkpoint import Journal, Step
@@ -98,13 +100,14 @@ class Block:
         return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
 
     @property
-    def _factors(self) -> Float:
+    def factors(self) -> Float:
+        """Class weight of each row: 1 where no weights were given."""
         return np.ones(len(self)) if self.class_weight is None else self.class_weight
 
     @property
     def weight(self) -> Float:
         """Weight of each row: sample weight times class weight."""
-        return self.counts * self._factors
+        return self.counts * self.factors
 
     @property
     def unit_weight(self) -> Float:
@@ -112,7 +115,7 @@ class Block:
 
         A sample weight of three stands for three equal rows; leaving one out takes a third.
         """
-        return np.minimum(self.counts, 1.0) * self._factors
+        return np.minimum(self.counts, 1.0) * self.factors
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,8 @@ class RowBlocks(ABC):
         Whether the targets are classes or labels.
     n_candidates : int
         Number of rows that may become landmarks: rows of positive weight.
+    class_rows : ClassRows
+        Number and first of the rows of each class or label; there are none of values.
     progress : Progress
     journal : Journal
     """
@@ -199,9 +204,17 @@ class RowBlocks(ABC):
     @abstractmethod
     def n_candidates(self) -> int: ...
 
+    @property
+    @abstractmethod
+    def class_rows(self) -> ClassRows: ...
+
     @abstractmethod
     def variance(self) -> float:
         """Return the variance of all entries of X, weighted by `sample_weight`."""
+
+    @abstractmethod
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of X; without mass for sparse rows."""
 
     @abstractmethod
     def target_spread(self) -> MeanAndScatter:
@@ -276,6 +289,17 @@ class RowBlocks(ABC):
             return self._candidate(rng.permutation(count)[:n])
         return self._candidate(sample_without_replacement(count, n, random_state=rng))
 
+    def sample_of_all_classes(self, n: int, rng: np.random.RandomState) -> npt.NDArray[np.intp]:
+        """Draw `n` rows as :meth:`sample` does, and add rows of classes that are too rare for it.
+
+        Of a rare class (see :meth:`ClassRows.rare`) the sample has up to 20 rows, the first ones.
+        """
+        drawn = self.sample(n, rng)
+        if not self.discrete or len(drawn) == self.n_candidates:
+            return drawn
+        rare = self.class_rows.rare(n, self.n_candidates)
+        return np.concatenate([drawn, np.setdiff1d(rare[rare >= 0], drawn)])
+
 
 @dataclass(frozen=True)
 class Blocks(RowBlocks):
@@ -338,6 +362,15 @@ class Blocks(RowBlocks):
             return self.n_rows
         return int(np.count_nonzero(self.sample_weight))
 
+    @cached_property
+    def class_rows(self) -> ClassRows:
+        """Number and first of the rows of each class or label. O(N)."""
+        return (
+            ClassRows.zero(0)
+            if self.targets is None
+            else self.targets.class_rows(self.sample_weight)
+        )
+
     def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         if self.sample_weight is None:
             return positions
@@ -366,8 +399,10 @@ class Blocks(RowBlocks):
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
         slices = work.slices(self.n_rows, step.position)
-        addends = in_threads(lambda rows: work.part(self.block(rows)), slices)
-        with self.progress.stage(stage, self.n_rows - step.position, len(slices)) as advance:
+        with (
+            self.progress.stage(stage, self.n_rows - step.position, len(slices)) as advance,
+            closing(in_threads(lambda rows: work.part(self.block(rows)), slices)) as addends,
+        ):
             for rows, addend in zip(slices, addends, strict=True):
                 step.add(addend, rows.stop)
                 advance(rows.stop - rows.start)
@@ -381,17 +416,36 @@ class Blocks(RowBlocks):
         return spread
 
     def variance(self) -> float:
-        """Return the variance of all entries of X. One pass, O(N d)."""
+        """Return the variance of all entries of X. One pass, O(N d), and none in later calls."""
+        return self._variance
 
+    @cached_property
+    def _variance(self) -> float:
         def part(rows: slice) -> MeanAndScatter:
             block = self.block(rows)
             return MeanAndScatter.of_cells(block.X, block.counts)
 
         spread = MeanAndScatter.zero()
-        slices = row_slices(self.n_rows, 8 * self.n_features, VARIANCE_CELLS // self.n_features + 1)
-        for more in in_threads(part, slices):
+        for more in in_threads(part, self._cached_slices()):
             spread += more
         return float(spread.variance)
+
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of X. One pass, O(N d)."""
+
+        def part(rows: slice) -> MeanAndScatter:
+            block = self.block(rows)
+            return MeanAndScatter.of_features(block.X, block.counts)
+
+        spread = MeanAndScatter.zero()
+        for more in in_threads(part, self._cached_slices()):
+            spread += more
+        return spread
+
+    def _cached_slices(self) -> list[slice]:
+        """Return blocks of rows that stay in the cache of a core."""
+        most = VARIANCE_CELLS // self.n_features + 1
+        return row_slices(self.n_rows, 8 * self.n_features, most)
 
     def fingerprint(self) -> str:
         """Return a hash of the rows, their targets and weights."""

@@ -34,22 +34,67 @@ def partitions(X: Any, y: Any, sample_weight: Any, names: Names) -> list[Any]:
         if y is not None or sample_weight is not None:
             raise ValueError("Delayed blocks bring y and sample_weight along: leave both None.")
         return list(X)
-    if names is None:
-        X = X.rechunk({1: X.shape[1]})
-        columns = [X, _beside(X, "y", y), _beside(X, "sample_weight", sample_weight)]
-    else:
-        columns = [X[list(names)], _column(X, "y", y), _column(X, "sample_weight", sample_weight)]
-    rows = [None if column is None else _pieces(column) for column in columns]
-    counts = {len(pieces) for pieces in rows if pieces is not None}
+    if names is not None:
+        return _of_frame(X, y, sample_weight, names)
+    X = X.rechunk({1: X.shape[1]})
+    rows = [X, _beside(X, "y", y), _beside(X, "sample_weight", sample_weight)]
+    return _side_by_side(rows)
+
+
+def _of_frame(X: Any, y: Any, sample_weight: Any, names: tuple[str, ...]) -> list[Any]:
+    """Return the partitions of a data frame, with targets and weights among its columns or apart.
+
+    All columns are partitions of one frame: Dask reads fewer and larger partitions of a file
+    where fewer of its columns are needed.
+    """
+    import dask
+
+    beside = {"y": y, "sample_weight": sample_weight}
+    named = {what: column for what, column in beside.items() if isinstance(column, (str, list))}
+    for what, values in beside.items():
+        if values is not None and what not in named and not is_dask(values):
+            raise ValueError(
+                f"{what} is a {type(values).__name__} and X a Dask data frame, whose partitions "
+                "have unknown numbers of rows. Pass the name of a column, or a Dask series."
+            )
+    columns = list(names)
+    for column in named.values():
+        columns += [name for name in np.atleast_1d(column).tolist() if name not in columns]
+    apart = [None if what in named else values for what, values in beside.items()]
+    part = dask.delayed(_columns)
+    return [
+        part(table, list(names), named.get("y", own_y), named.get("sample_weight", own_weight))
+        for table, own_y, own_weight in _side_by_side([X[columns], *apart])
+    ]
+
+
+def _columns(table: Any, names: list[str], y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Return rows, targets and weights of a partition; the last two are given, or columns."""
+    found = [
+        table[column] if isinstance(column, (str, list)) else column
+        for column in (y, sample_weight)
+    ]
+    return table[names], found[0], found[1]
+
+
+def _side_by_side(collections: list[Any]) -> list[tuple[Any, ...]]:
+    """Return the delayed partitions of several collections that belong together; some are None."""
+    given = [collection for collection in collections if collection is not None]
+    counts = {collection.npartitions for collection in given}
     if len(counts) > 1:
         raise ValueError(
             f"X, y and sample_weight have different numbers of partitions, {sorted(counts)}. "
-            "Repartition them alike."
+            "Repartition data frames alike, or pass names of columns; call compute_chunk_sizes() "
+            "on arrays of unknown length."
         )
-    return [
-        tuple(None if pieces is None else pieces[number] for pieces in rows)
-        for number in range(counts.pop())
-    ]
+    found = [_pieces(collection) for collection in given]
+    if len(given) > 1 and any(len(pieces) not in counts for pieces in found):
+        # Dask has joined some partitions of a file, and not those of every collection
+        found = [_pieces(collection, optimize_graph=False) for collection in given]
+    waiting = iter(found)
+    n_pieces = len(found[0])
+    rows = [[None] * n_pieces if each is None else next(waiting) for each in collections]
+    return list(zip(*rows, strict=True))
 
 
 def _beside(X: Any, what: str, values: Any) -> Any:
@@ -73,19 +118,9 @@ def _beside(X: Any, what: str, values: Any) -> Any:
     return values.rechunk((X.chunks[0], *((width,) for width in values.shape[1:])))
 
 
-def _column(X: Any, what: str, values: Any) -> Any:
-    """Return a column that is named, or given as a series."""
-    if values is not None and not isinstance(values, (str, list)) and not is_dask(values):
-        raise ValueError(
-            f"{what} is a {type(values).__name__} and X a Dask data frame, whose partitions have "
-            "unknown numbers of rows. Pass the name of a column, or a Dask series."
-        )
-    return X[values] if isinstance(values, (str, list)) else values
-
-
-def _pieces(collection: Any) -> list[Any]:
+def _pieces(collection: Any, optimize_graph: bool = True) -> list[Any]:
     """Return the partitions along the rows as delayed objects."""
-    return list(np.ravel(collection.to_delayed()))
+    return list(np.ravel(collection.to_delayed(optimize_graph=optimize_graph)))
 
 
 def lazily(X: Any, function: Callable[[Any], Any], width: int, names: Iterable[str] | None) -> Any:

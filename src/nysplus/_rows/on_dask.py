@@ -8,7 +8,6 @@ one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -19,6 +18,7 @@ from sklearn import config_context, get_config
 
 from nysplus._rows.blocks import Block, Work
 from nysplus._rows.dask_collections import Names, feature_names, partitions
+from nysplus._rows.dask_workers import WorkersLost, repeated, watched, worker_threads
 from nysplus._rows.on_disk import Coding, SurveyedBlocks
 from nysplus._rows.readers import (
     BlockRows,
@@ -38,8 +38,6 @@ from nysplus._typing import Additive, Kind
 # Blocks may take the memory of a worker's thread divided by this number; the rest is for
 # partitions and sums.
 WORKER_SHARE = 8
-# Number of times that a pass is started if all workers that have its function are lost.
-ATTEMPTS = 3
 # Number of targets that are sent to the client before a fit.
 SHOWN_ROWS = 1000
 Part = TypeVar("Part", bound=Additive)
@@ -105,7 +103,7 @@ class DaskRows:
         self.client = client
         self.parts = parts
         self.feature_names: Names = names
-        first = self._begun([self._leaf(_described, 0)], [0])[0].result()
+        first = repeated(lambda: self._added({0: self._leaf(_described, 0)}, lambda number: None))
         self.n_features, self.dtype = first.n_features, first.dtype
         self.feature_names = names or first.names
         self.has_targets = first.targets is not None
@@ -118,43 +116,70 @@ class DaskRows:
     def survey(self, kind: Kind | None, progress: Progress) -> Survey:
         """Return the survey of all rows, computed by the workers."""
         progress.passes += 1
-        first = self._first.traits
-        leaves = [self._leaf(_surveyed, number, kind, first) for number in range(len(self.parts))]
         with progress.stage("survey", None, None) as advance:
-            found: Survey = self._added(leaves, [0] * len(leaves), advance)
-            advance(found.n_rows)
-        return found
+
+            def attempt() -> Survey:
+                first, numbers = self._first.traits, range(len(self.parts))
+                leaves = {number: self._leaf(_surveyed, number, kind, first) for number in numbers}
+                found: Survey = self._added(leaves, lambda number: advance(0))
+                return found
+
+            survey = repeated(attempt)
+            advance(survey.n_rows)
+        return survey
 
     def total(self, job: Job[Part], sizes: list[int], advance: Advance) -> Part:
         """Return the sum of a job over all partitions."""
-        from distributed.client import CancelledError
+        starts = np.cumsum([0, *sizes]).tolist()
+        uncounted = dict(enumerate(sizes))  # partitions of a repeated attempt are counted once
 
-        for _ in range(ATTEMPTS - 1):
-            with suppress(CancelledError):  # all workers that had the job are lost: send it again
-                return self._total(job, sizes, advance)
-        return self._total(job, sizes, advance)
+        def count(number: int) -> None:
+            if number in uncounted:
+                advance(uncounted.pop(number))
 
-    def _total(self, job: Job[Part], sizes: list[int], advance: Advance) -> Part:
-        shared = self.client.scatter(job, broadcast=True)
-        starts = np.cumsum([0, *sizes])
-        leaves = [
-            self._leaf(_summed, number, shared, int(starts[number]))
-            for number in range(len(self.parts))
-        ]
-        total: Part = self._added(leaves, sizes, advance)
-        return total
+        def attempt() -> Part:
+            shared = self._shared(job)
+            leaves = {
+                number: self._leaf(_summed, number, shared, starts[number])
+                for number in range(len(self.parts))
+            }
+            total: Part = self._added(leaves, count)
+            return total
+
+        return repeated(attempt)
+
+    def _shared(self, job: Job[Any]) -> Any:
+        """Return a job as a future on one worker, from which the others fetch it.
+
+        ``scatter(broadcast=True)`` never returns if one of the workers is lost meanwhile.
+        """
+        worker_threads(self.client)
+        try:
+            shared = self.client.scatter(job, hash=False)
+        except OSError as error:
+            raise WorkersLost("The worker that was to have the function is lost.") from error
+        if not self.client.who_has([shared])[shared.key]:
+            raise WorkersLost("The worker that has the function is lost.")
+        return shared
 
     def taken(self, rows: npt.NDArray[np.intp], sizes: list[int]) -> Chunk:
         """Return the rows with the given numbers, in that order; no other rows are sent."""
         starts = np.cumsum([0, *sizes])
         home = np.searchsorted(starts, rows, side="right") - 1
-        homes = np.unique(home)
-        leaves = [
-            self._leaf(_taken, number, rows[home == number] - starts[number]) for number in homes
-        ]
-        found = self.client.gather(self._begun(leaves, homes.tolist()))
+        homes = np.unique(home).tolist()
+
+        def attempt() -> list[Chunk]:
+            leaves = {
+                number: self._leaf(_taken, number, rows[home == number] - starts[number])
+                for number in homes
+            }
+            begun = {future.key: future for future in self._begun(leaves).values()}
+            with watched(self.client, begun, lambda: self._keys() | set(begun)):
+                found: list[Chunk] = self.client.gather(list(begun.values()))
+            return found
+
         places = np.concatenate([np.flatnonzero(home == number) for number in homes])
-        return join_chunks(found).take(np.argsort(places))
+        return join_chunks(repeated(attempt)).take(np.argsort(places))
 
     def _leaf(self, function: Callable[..., Any], number: int, *arguments: Any) -> Any:
         """Return the delayed ``function(part, number, names, *arguments)`` of one partition."""
@@ -163,24 +188,23 @@ class DaskRows:
         leaf = dask.delayed(function, pure=False)
         return leaf(self.parts[number], int(number), self.feature_names, *arguments)
 
-    def _begun(self, leaves: list[Any], numbers: list[int]) -> list[Any]:
-        """Return the futures of some leaves, each computed on the worker of its partition.
+    def _begun(self, leaves: dict[int, Any]) -> dict[int, Any]:
+        """Return the futures of some partitions' leaves, each computed where its partition is.
 
         The scheduler's own choice evens out the load by moving partitions, which takes longer.
         """
         homes = self._homes()
-        return [
-            self.client.compute(leaf, workers=homes[number], allow_other_workers=True)
-            for number, leaf in zip(numbers, leaves, strict=True)
-        ]
+        return {
+            number: self.client.compute(leaf, workers=homes[number], allow_other_workers=True)
+            for number, leaf in leaves.items()
+        }
 
     def _homes(self) -> list[list[str]]:
         """Return the workers of each partition: those that hold it, or one shared with neighbours.
 
         Sums of neighbouring partitions are added first, so that most of them stay on their worker.
         """
-        holders = self.client.who_has()
-        threads = [worker for worker, n in self.client.nthreads().items() for _ in range(n)]
+        threads, holders = worker_threads(self.client), self.client.who_has()
         graphs: dict[int, tuple[Any, dict[Any, Any]]] = {}  # partitions of a collection share one
         homes = []
         for number, part in enumerate(self.parts):
@@ -192,23 +216,46 @@ class DaskRows:
             homes.append(known or [threads[number * len(threads) // len(self.parts)]])
         return homes
 
-    def _added(self, leaves: list[Any], sizes: list[int], advance: Advance) -> Any:
-        """Return the sum of the leaves, added along a tree; their results are released early."""
+    def _keys(self) -> set[Any]:
+        """Return the keys of all tasks that partitions are made by."""
+        graphs: dict[int, Any] = {}
+        for part in self.parts:
+            for piece in part if isinstance(part, tuple) else (part,):
+                graph = {} if piece is None else piece.dask
+                graphs[id(graph)] = graph
+        return {key for graph in graphs.values() for key in graph}
+
+    def _added(self, leaves: dict[int, Any], count: Callable[[int], None]) -> Any:
+        """Return the sum of the leaves, added along a tree; their results are released early.
+
+        Parameters
+        ----------
+        leaves : dict from int to Delayed
+            By the numbers of their partitions.
+        count : callable
+            Called with the number of each finished partition.
+        """
         import dask
         from distributed import as_completed
 
-        level = begun = self._begun(leaves, list(range(len(leaves))))
-        rows = dict(zip([future.key for future in begun], sizes, strict=True))
-        join = dask.delayed(_joined, pure=False)
+        begun = self._begun(leaves)
+        numbers = {future.key: number for number, future in begun.items()}
+        join, level = dask.delayed(_joined, pure=False), list(begun.values())
         while len(level) > 1:
             pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
             level = [join(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-        root = begun[0] if len(begun) == 1 else self.client.compute(level[0])
-        waiting = as_completed(begun)
+        own = {*numbers, *({} if len(begun) == 1 else level[0].dask)}
+        root = level[0] if len(begun) == 1 else self.client.compute(level[0])
+        unfinished = {future.key: future for future in (*begun.values(), root)}
+        waiting = as_completed(list(begun.values()))
         del begun, level  # a future that is referred to keeps its result on the workers
-        for future in waiting:
-            advance(rows[future.key])
-        return root.result()
+        with watched(self.client, unfinished, lambda: self._keys() | own):
+            for future in waiting:
+                if future is not root:
+                    del unfinished[future.key]
+                if future.status == "finished":
+                    count(numbers[future.key])
+            return root.result()
 
 
 @dataclass(frozen=True)

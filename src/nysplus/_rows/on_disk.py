@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._rows.accumulators import MeanAndScatter
+from nysplus._rows.accumulators import ClassRows, MeanAndScatter
 from nysplus._rows.blocks import Block, RowBlocks, Work
 from nysplus._rows.readers import Chunk, Source, join_chunks
 from nysplus._rows.survey import Survey
@@ -88,8 +89,10 @@ def survey_source(source: Source, kind: Kind | None, progress: Progress) -> Surv
         return Survey.of(chunk.X, chunk.y, chunk.sample_weight, kind)
 
     progress.passes += 1
-    with progress.stage("survey", source.n_rows, None) as advance:
-        looks = in_threads(look, read(source))
+    with (
+        progress.stage("survey", source.n_rows, None) as advance,
+        closing(in_threads(look, read(source))) as looks,
+    ):
         found = next(looks)  # a source without rows has raised
         advance(found.n_rows)
         for seen in looks:
@@ -178,9 +181,19 @@ class SurveyedBlocks(RowBlocks):
     def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return self.survey.candidate(positions)
 
+    @cached_property
+    def class_rows(self) -> ClassRows:
+        """Number and first of the rows of each class or label, from the survey."""
+        assert self.coding.code is not None
+        return self.survey.class_rows_of(self.coding.code)
+
     def variance(self) -> float:
         """Return the variance of all entries of X, from the survey."""
         return float(self.survey.cells.variance)
+
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of X, from the survey."""
+        return self.survey.features
 
     def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
@@ -212,8 +225,11 @@ class StreamBlocks(SurveyedBlocks):
             rows = slice(chunk.start + part.start, chunk.start + part.stop)
             return work.part(self.coding.block(chunk.take(part), rows)), rows.stop
 
-        with self.progress.stage(stage, self.n_rows - begin, None) as advance:
-            for addend, stop in in_threads(one, pieces()):
+        with (
+            self.progress.stage(stage, self.n_rows - begin, None) as advance,
+            closing(in_threads(one, pieces())) as addends,
+        ):
+            for addend, stop in addends:
                 advance(stop - step.position)
                 step.add(addend, stop)
 
@@ -228,12 +244,13 @@ class StreamBlocks(SurveyedBlocks):
         """Return some rows in the given order, read in one pass up to the last of them."""
         order = np.argsort(rows, kind="stable")
         ordered, found = rows[order], []
+        needed = int(ordered[-1]) + 1
         self.progress.passes += 1
-        with self.progress.stage(f"{len(rows):,} rows", int(ordered[-1]) + 1, None) as advance:
+        with self.progress.stage(f"{len(rows):,} rows", needed, None) as advance:
             for chunk in read(self.source):
                 first, last = np.searchsorted(ordered, [chunk.start, chunk.start + chunk.n_rows])
                 found.append(chunk.take(ordered[first:last] - chunk.start))
-                advance(chunk.n_rows)
+                advance(min(chunk.n_rows, needed - chunk.start))
                 if last == len(ordered):
                     break
         return join_chunks(found).take(np.argsort(order))

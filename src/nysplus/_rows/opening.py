@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from nysplus._rows.blocks import Blocks, RowBlocks
 from nysplus._rows.dask_collections import is_dask
+from nysplus._rows.frames import split_frame
 from nysplus._rows.on_dask import DaskBlocks, DaskRows, open_dask
 from nysplus._rows.on_disk import Coding, StreamBlocks, survey_source
 from nysplus._rows.readers import Source, is_source, open_source
@@ -24,6 +25,7 @@ from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
 from nysplus._typing import Float, Kind
 from nysplus._validation import (
+    check_dense_targets,
     check_no_class_weight,
     check_rows,
     check_sample_weight,
@@ -52,6 +54,8 @@ class TargetSpec:
         Whether missing targets raise. If not, targets of the other kind are accepted as well.
     needs_two_classes : bool
         Whether rows of a single class raise. A part of the rows may have one class only.
+    needs_weight : bool
+        Whether rows that all have the weight zero raise.
     """
 
     kind: Kind | None
@@ -59,6 +63,7 @@ class TargetSpec:
     code: TargetCode | None = None
     required: bool = True
     needs_two_classes: bool = True
+    needs_weight: bool = True
 
     def class_factors(self, code: TargetCode, masses: Callable[[], Float]) -> Float | None:
         """Return the weight of one observation of each class, or None where all weigh 1."""
@@ -103,6 +108,9 @@ def open_rows(
         Whether this is the beginning of a fit.
     """
     source = open_elsewhere(estimator, X, y, sample_weight, reset)
+    if source is None:
+        known = None if reset else getattr(estimator, "feature_names_in_", None)
+        X, y, sample_weight = split_frame(X, y, sample_weight, known)
     given = y is not None if source is None else source.has_targets
     if spec.kind is not None and not spec.required:
         spec = replace(spec, kind=_kind_of(y, source) if given else None)
@@ -135,10 +143,12 @@ def _arrays(
     if spec.kind is None:
         X = check_rows(estimator, X, reset=reset)
     else:
-        numeric = spec.kind == "values"
-        X, y = check_rows(estimator, X, y, reset=reset, multi_output=True, y_numeric=numeric)
-        y = y if numeric else flat_labels(y)
+        check_dense_targets(y, indicator=spec.kind != "values")
+        X, y = check_rows(estimator, X, y, reset=reset, multi_output=True)
+        y = y if spec.kind == "values" else flat_labels(y)
     weight = check_sample_weight(sample_weight, X)
+    if weight is not None and spec.needs_weight:
+        check_some_weigh(int(np.count_nonzero(weight)))
     if spec.kind is not None:
         code = code or code_of(spec.kind, y.shape[1:], y)
         targets = code.encode(y)
@@ -198,7 +208,8 @@ def _surveyed(
         make = partial(StreamBlocks, source=source)
     if seen.n_rows == 0:
         raise ValueError("X has no rows. Pass at least one.")
-    check_some_weigh(seen.n_candidates)
+    if spec.needs_weight:
+        check_some_weigh(seen.n_candidates)
     code = spec.code
     if spec.kind is not None:
         code = code or seen.code(spec.kind)

@@ -1,6 +1,7 @@
-"""Rows behind a linear map ``x ↦ xP``, which turns Euclidean distances into those of a metric.
+"""Rows behind a map ``x ↦ (x − c)P``, which turns Euclidean distances into those of a metric.
 
-``‖xP − zP‖² = (x − z) PPᵀ (x − z)ᵀ``, so a fit to projected rows is a fit in the metric PPᵀ.
+``‖xP − zP‖² = (x − z) PPᵀ (x − z)ᵀ``, so a fit to projected rows is a fit in the metric PPᵀ. The
+centre c changes no distance, and keeps the digits of features that are far from zero.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nysplus._rows.accumulators import MeanAndScatter
+from nysplus._rows.accumulators import ClassRows, MeanAndScatter
 from nysplus._rows.blocks import Block, Blocks, RowBlocks, Work
 from nysplus._rows.slicing import float_dtype
 from nysplus._runtime.checkpoint import Journal, Step
@@ -25,18 +26,25 @@ from nysplus._typing import Additive, Float
 Part = TypeVar("Part", bound=Additive)
 
 
-def project(X: Any, P: Float) -> Any:
-    """Return ``XP`` in the floating type of the rows.
+def project(X: Any, P: Float | None, center: Float | None = None) -> Any:
+    """Return ``(X − c)P`` in the floating type of the rows.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (b, d)
         Any numeric type.
-    P : ndarray of shape (d, r), or (d,) for a diagonal map
+    P : ndarray of shape (d, r), or (d,) for a diagonal map, or None
         A diagonal keeps sparse rows sparse, a matrix makes them dense.
+    center : ndarray of shape (d,), optional
+        c, by default zero. It makes sparse rows dense.
     """
     dtype = float_dtype(X.dtype)
-    X, P = X.astype(dtype, copy=False), P.astype(dtype, copy=False)
+    X = X.astype(dtype, copy=False)
+    if center is not None:
+        X = (X.toarray() if sp.issparse(X) else X) - center.astype(dtype, copy=False)
+    if P is None:
+        return X
+    P = P.astype(dtype, copy=False)
     if P.ndim == 2:
         return X @ P
     if sp.issparse(X):
@@ -59,19 +67,24 @@ class _Through(Generic[Part]):
     """A function of blocks applied to projected rows; a class, so that it can be pickled."""
 
     part: Callable[[Block], Part]
-    projection: Float
+    projection: Float | None
+    center: Float | None
 
     def __call__(self, block: Block) -> Part:
-        return self.part(replace(block, X=project(block.X, self.projection)))
+        return self.part(replace(block, X=project(block.X, self.projection, self.center)))
 
 
 def _cells(block: Block) -> MeanAndScatter:
     return MeanAndScatter.of_cells(block.X, block.counts)
 
 
+def _columns(block: Block) -> MeanAndScatter:
+    return MeanAndScatter.of_features(block.X, block.counts)
+
+
 @dataclass(frozen=True)
 class ProjectedBlocks(RowBlocks):
-    """The rows of other blocks behind a linear map.
+    """The rows of other blocks behind a map ``x ↦ (x − c)P``.
 
     Projected rows are not stored: every pass projects its rows in O(N d r), or O(N d) for a
     diagonal map.
@@ -80,12 +93,15 @@ class ProjectedBlocks(RowBlocks):
     ----------
     blocks : RowBlocks
         The projected rows share their progress and their journal.
-    projection : ndarray of shape (d, r), or (d,) for a diagonal map
+    projection : ndarray of shape (d, r), or (d,) for a diagonal map, or None
         P.
+    center : ndarray of shape (d,), optional
+        c.
     """
 
     blocks: RowBlocks
-    projection: Float
+    projection: Float | None
+    center: Float | None = None
     progress: Progress = field(init=False)
     journal: Journal = field(init=False)
 
@@ -106,7 +122,7 @@ class ProjectedBlocks(RowBlocks):
     @property
     def n_features(self) -> int:
         """Number of features r behind the map."""
-        return int(self.projection.shape[-1])
+        return self.blocks.n_features if self.projection is None else self.projection.shape[-1]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -128,24 +144,33 @@ class ProjectedBlocks(RowBlocks):
         """Number of rows of positive weight."""
         return self.blocks.n_candidates
 
+    @property
+    def class_rows(self) -> ClassRows:
+        """Number and first of the rows of each class or label."""
+        return self.blocks.class_rows
+
     def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return self.blocks._candidate(positions)
 
     def _sum(self, step: Step[Part], work: Work[Part], stage: str) -> None:
         # a row as a float, and its image
         more = self.dtype.itemsize * (self.blocks.n_features + self.n_features)
-        part = _Through(work.part, self.projection)
+        part = _Through(work.part, self.projection, self.center)
         self.blocks._sum(step, replace(work, part=part, row_bytes=work.row_bytes + more), stage)
 
     def gather(self, rows: npt.NDArray[np.intp]) -> Block:
         """Return some rows, projected."""
         some = self.blocks.gather(rows)
-        return replace(some, X=project(some.X, self.projection))
+        return replace(some, X=project(some.X, self.projection, self.center))
 
     def variance(self) -> float:
         """Return the variance of all entries of XP, in one pass."""
         spread = self.fold(_cells, MeanAndScatter.zero, 8 * self.n_features, "variance")
         return float(spread.variance)
+
+    def feature_spread(self) -> MeanAndScatter:
+        """Return mean and variance of every column of XP, in one pass."""
+        return self.fold(_columns, MeanAndScatter.zero, 16 * self.n_features, "offsets")
 
     def target_spread(self) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""
@@ -153,19 +178,20 @@ class ProjectedBlocks(RowBlocks):
 
     def fingerprint(self) -> str:
         """Return a hash of the rows and the map."""
-        digest: str = joblib.hash((self.blocks.fingerprint(), self.projection))
+        digest: str = joblib.hash((self.blocks.fingerprint(), self.projection, self.center))
         return digest
 
 
-def projected(blocks: RowBlocks, P: Float | None) -> RowBlocks:
-    """Return the rows of a fit behind a map, or the rows themselves where there is none.
+def projected(blocks: RowBlocks, P: Float | None, center: Float | None = None) -> RowBlocks:
+    """Return the rows ``(x − c)P`` of a fit, or the rows themselves without a map and a centre.
 
     Rows in memory are projected at once if the result fits in the working memory: later passes
     are then faster, and every solver can be used. Otherwise every pass projects its rows.
     """
-    if P is None:
+    if P is None and center is None:
         return blocks
-    image_bytes = blocks.n_rows * P.shape[-1] * blocks.dtype.itemsize
+    width = blocks.n_features if P is None else P.shape[-1]
+    image_bytes = blocks.n_rows * width * blocks.dtype.itemsize
     if isinstance(blocks, Blocks) and image_bytes <= working_bytes():
-        return replace(blocks, X=project(blocks.X, P))
-    return ProjectedBlocks(blocks, P)
+        return replace(blocks, X=project(blocks.X, P, center))
+    return ProjectedBlocks(blocks, P, center)

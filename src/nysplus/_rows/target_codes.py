@@ -19,7 +19,13 @@ from nysplus._rows.targets import (
     ValueTargets,
 )
 from nysplus._typing import Float, Kind, TargetKind
-from nysplus._validation import check_classes, check_no_class_weight, class_factors
+from nysplus._validation import (
+    as_values,
+    check_classes,
+    check_no_class_weight,
+    check_some_class_weighs,
+    class_factors,
+)
 
 
 class TargetCode(ABC):
@@ -165,9 +171,11 @@ class ClassCode(TargetCode):
     ) -> Float | None:
         """Return the weight of one observation of each class, or None where all weigh 1."""
         found = masses()
+        factors = class_factors(class_weight, self.classes, found)
         if needs_two_classes:
             check_classes(self.classes, found)
-        return class_factors(class_weight, self.classes, found)
+            check_some_class_weighs(factors, found)
+        return factors
 
     def encode(self, y: npt.NDArray[Any]) -> ClassTargets:
         """Return the class numbers of some labels, all of which must be known."""
@@ -282,7 +290,7 @@ class ValueCode(TargetCode):
     def encode(self, y: npt.NDArray[Any]) -> ValueTargets:
         """Return the values, a column for each output."""
         Y = _columns(y, self.n_outputs, f"{self.n_outputs} columns of values")
-        return ValueTargets(Y.astype(np.float64))
+        return ValueTargets(as_values(Y))
 
     def as_targets(self, scores: Float) -> ValueTargets:
         """Return the scores."""

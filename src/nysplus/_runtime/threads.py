@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -152,12 +152,17 @@ def free_threads() -> int:
     return 1 if _pool_in_use.locked() else thread_count()
 
 
-def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item]
+) -> Generator[Result, None, None]:
     """Yield ``function(item)`` of all items in their order, computed on all threads.
 
     At most one result more than there are threads waits in memory. Sums over the results depend
     neither on the number of threads nor on the calling thread. Where several threads call it at the
     same time, one of them has all threads, and the others compute their items themselves.
+
+    Close the generator (:func:`contextlib.closing`) where an error may be raised between two
+    results: the traceback would keep it alive, and with it the limit on BLAS and the threads.
     """
     items = iter(items)
     first = list(islice(items, 2))

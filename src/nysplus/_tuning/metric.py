@@ -146,11 +146,13 @@ class Metric:
     errors: tuple[float, ...]
 
 
-def through(selector: LandmarkSelector, projection: Float | None) -> LandmarkSelector:
-    """Return the selector for projected rows: given landmarks are projected too."""
-    if projection is None or not isinstance(selector, GivenLandmarks):
+def through(
+    selector: LandmarkSelector, projection: Float | None, center: Float | None = None
+) -> LandmarkSelector:
+    """Return the selector for rows ``(x − c)P``: given landmarks are mapped too."""
+    if not isinstance(selector, GivenLandmarks) or (projection is None and center is None):
         return selector
-    return GivenLandmarks(project(selector.points, projection))
+    return GivenLandmarks(project(selector.points, projection, center))
 
 
 @dataclass(frozen=True)

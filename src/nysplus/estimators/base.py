@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from nysplus._fit.cost import Cost, estimate, invented_rows
 from nysplus._fit.incremental import add_rows, merged, retuned
 from nysplus._fit.model import Columns, FittedModel, adopt
 from nysplus._fit.parameters import (
+    AdvisingMixin,
     AlphaLike,
     CheckpointLike,
     GammaLike,
@@ -29,12 +31,13 @@ from nysplus._fit.plan import Plan, make_alphas, make_plan
 from nysplus._fit.score import evaluate
 from nysplus._learning.refine import Refinement
 from nysplus._rows.applying import apply_to_rows
+from nysplus._rows.frames import split_frame
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import FileJournal, Journal, fit_fingerprint
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of
 from nysplus._typing import Float, Kind
-from nysplus._validation import check_count
+from nysplus._validation import check_count, check_some_weigh
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import make_kernel
 from nysplus.persistence import save
@@ -52,7 +55,7 @@ def sums_rows(estimator: KernelMachine) -> bool:
     return True
 
 
-class KernelMachine(CallbackSupportMixin):
+class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     """Base of the classifier and the regressor.
 
     Everything fitted is in one record, `_model`; the fitted attributes are views of it.
@@ -69,11 +72,9 @@ class KernelMachine(CallbackSupportMixin):
     n_features_in_: int
     _model: FittedModel
 
-    def _target_spec(
-        self, code: TargetCode | None = None, needs_two_classes: bool = True
-    ) -> TargetSpec:
+    def _target_spec(self) -> TargetSpec:
         """Return the targets that a fit needs."""
-        return TargetSpec(self._kind, code=code, needs_two_classes=needs_two_classes)
+        return TargetSpec(self._kind)
 
     def _plan(self, rows: RowsToOpen) -> Plan:
         """Check all parameters, before any work."""
@@ -101,8 +102,10 @@ class KernelMachine(CallbackSupportMixin):
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, code: TargetCode | None) -> None:
         """Fit a model to more rows and adopt it."""
         model, columns = self._fitted(), copy(self)
-        # the other classes may come in later calls
-        spec = self._target_spec(code, needs_two_classes=False)
+        # the other classes may come in later calls, and rows of weight zero are ignored
+        spec = replace(
+            self._target_spec(), code=code, needs_two_classes=False, needs_weight=model is None
+        )
         rows = open_rows(columns, X, y, sample_weight, spec, reset=model is None)
         plan = self._plan(rows)
         rng = check_random_state(self.random_state)
@@ -111,6 +114,11 @@ class KernelMachine(CallbackSupportMixin):
             assert found is not None
             if code is None and found.kind == "classes":
                 raise ValueError("classes must be passed on the first call to partial_fit.")
+            weighs = blocks.target_spread().mass > 0
+            if model is None:
+                check_some_weigh(int(weighs))
+            elif not weighs:
+                return
             self._adopt(add_rows(model, plan, blocks, found, Columns.of(columns), rng))
 
     def _fitted(self) -> FittedModel | None:
@@ -124,6 +132,8 @@ class KernelMachine(CallbackSupportMixin):
 
     def retune(self, alpha: AlphaLike = "auto") -> Any:
         """Choose the ridge again from the sums that `partial_fit` and `merge` have made.
+
+        As long as `partial_fit` collects rows, its next call chooses the ridge as well.
 
         Parameters
         ----------
@@ -167,7 +177,8 @@ class KernelMachine(CallbackSupportMixin):
     ) -> Cost:
         """Estimate the time and memory of a fit with these parameters on this machine.
 
-        Fits two small models, which takes some seconds, and extrapolates their times linearly.
+        Fits models to few rows for at most 4 seconds and extrapolates: passes take time in
+        proportion to the rows, and work on samples and landmarks does not grow beyond 60,000 rows.
 
         Parameters
         ----------
@@ -184,7 +195,9 @@ class KernelMachine(CallbackSupportMixin):
         Returns
         -------
         Cost
-            With `seconds`, `bytes` (beside the rows themselves) and `passes`.
+            With `seconds`, `bytes` (beside the rows themselves) and `passes`. `seconds` or
+            `passes` is None if the trial fits do not tell it, as for `refine`, and `reason` says
+            why.
         """
         n_rows, n_features = shape
         check_count("shape[0]", n_rows)
@@ -214,7 +227,8 @@ class KernelMachine(CallbackSupportMixin):
         """
         check_is_fitted(self)
         if not is_elsewhere(X):
-            result: float = super().score(X, y, sample_weight)
+            names = getattr(self, "feature_names_in_", None)
+            result: float = super().score(*split_frame(X, y, sample_weight, names))
             return result
         # rows may have classes that the model does not know, and never gets right
         code = None if self._model.code.kind == "classes" else self._model.code
@@ -277,8 +291,8 @@ class KernelMachine(CallbackSupportMixin):
 
     @property
     def landmarks_(self) -> Any:
-        """Landmarks Z of shape (n, d), or (n, r) behind a learned map."""
-        return self.expansion_.landmarks
+        """Landmarks of shape (n, d), or (n, r) behind a learned map."""
+        return self.expansion_.given_landmarks()
 
     @property
     def projection_(self) -> Float | None:
@@ -304,7 +318,7 @@ class KernelMachine(CallbackSupportMixin):
 
     @property
     def model_bytes_(self) -> int:
-        """Bytes of the landmarks, coefficients, intercepts and learned map."""
+        """Bytes of the landmarks, coefficients, intercepts, learned map and centre."""
         return self.expansion_.n_bytes
 
     @property

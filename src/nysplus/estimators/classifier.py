@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from nysplus._fit.model import FittedModel
+from nysplus._fit.model import NO_PROBABILITIES, FittedModel
 from nysplus._fit.parameters import (
     AlphaLike,
     ApproximationLike,
@@ -19,6 +19,7 @@ from nysplus._fit.parameters import (
     MetricLike,
     RandomStateLike,
     SelectionLike,
+    advising,
 )
 from nysplus._learning.refine import Refinement
 from nysplus._rows.opening import TargetSpec
@@ -27,6 +28,14 @@ from nysplus._runtime.progress import with_callbacks
 from nysplus._typing import Float
 from nysplus.estimators.base import KernelMachine, sums_rows
 from nysplus.persistence import loadable
+
+
+def has_probabilities(estimator: NystroemClassifier) -> bool:
+    """Return whether scores turn into probabilities; raise to say why not."""
+    model = estimator._fitted()
+    if model is not None and model.scaling is None:
+        raise AttributeError(NO_PROBABILITIES)
+    return True
 
 
 @loadable
@@ -60,7 +69,9 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     alpha : "auto", float or sequence of floats, default="auto"
         Ridge penalty, the paper's ρ, on the scale of scikit-learn's ``Ridge``. Given a sequence,
         or "auto" for 1e-7 to 1e3, the fit takes the largest value whose closed-form leave-one-out
-        accuracy, on at most 10000 rows, is within a quarter standard error of the best.
+        accuracy is within a quarter standard error of the best, on at most 10000 rows and up to
+        20 rows more of each rare class. Values that give up a class which others within a standard
+        error find are not compared.
     refine : bool or Refinement, default=False
         Learn the landmarks, the coefficients and a linear map of the features after the fit, by
         gradient descent on the cross-entropy (kernels RBF, and Matern with nu=1.5 or 2.5). The
@@ -145,6 +156,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
 
     _kind = "classes"
 
+    @advising
     def __init__(
         self,
         n_components: int = 100,
@@ -174,10 +186,8 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _target_spec(
-        self, code: TargetCode | None = None, needs_two_classes: bool = True
-    ) -> TargetSpec:
-        return TargetSpec(self._kind, self.class_weight, code, needs_two_classes=needs_two_classes)
+    def _target_spec(self) -> TargetSpec:
+        return TargetSpec(self._kind, self.class_weight)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -195,18 +205,24 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     ) -> NystroemClassifier:
         """Fit the model.
 
+        A warning names the classes that the model predicts for none of their own rows. All rows
+        are looked at if they are in memory and at least 100; of rows outside memory, those that
+        were drawn to choose `alpha`, unless there is a `metric`.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
-            Rows outside memory are a memory map; a Parquet, Arrow, CSV or libsvm file or a folder
-            of files; a ``pyarrow`` table or dataset; an iterable of blocks ``(X, y)`` or ``(X, y,
+            Arrays include pandas and polars data frames; lazy frames of polars are collected. Rows
+            outside memory are a memory map; a Parquet, Arrow, CSV or libsvm file or a folder of
+            files; a ``pyarrow`` table or dataset; an iterable of blocks ``(X, y)`` or ``(X, y,
             sample_weight)`` that can be iterated repeatedly; a Dask array, data frame or list of
             delayed blocks.
         y : array-like of shape (n_rows,), or a 0/1 indicator of shape (n_rows, n_labels)
-            For tables, the name of the column or columns. None for libsvm files and blocks.
+            For tables and data frames also the name of the column or columns. None for libsvm files
+            and blocks.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two equals a repeated row; rows of weight zero are ignored. For tables,
-            the name of the column.
+            A weight of two equals a repeated row; rows of weight zero are ignored. For tables
+            and data frames also the name of the column.
         checkpoint : path or Checkpoint, optional
             File that records the progress of the fit. After a kill the same call resumes from
             it and ends with the same model.
@@ -223,13 +239,15 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> NystroemClassifier:
-        """Fit to more rows; the landmarks are those of the first call.
+        """Fit to more rows; the landmarks are those of the first rows.
 
         After all calls the model is the one that `fit` finds on all rows for the same landmarks
-        and ridge. The kernel width, the landmarks and the ridge come from the first call. If its
-        rows are not typical, set ``gamma``, ``selection`` (an array) and ``alpha``, or `fit` on a
-        typical sample first: these three are kept, its rows are not. `retune` chooses the ridge
-        again.
+        and ridge. The kernel width, the landmarks and the ridge come from the first call with
+        `n_components` rows or more. Rows of smaller calls before are collected, until they are
+        `n_components` together: the model is then the one of a single call with all of them. If
+        the first rows are not typical, set ``gamma``, ``selection`` (an array) and ``alpha``, or
+        `fit` on a typical sample first: these three are kept, its rows are not. `retune` chooses
+        the ridge again. Rows of weight zero are ignored.
 
         Parameters
         ----------
@@ -279,6 +297,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         scores: Float = self._apply(X, FittedModel.decision)
         return scores
 
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Float:
         """Return the probability of each class, or of each label in multilabel problems.
 
@@ -286,7 +305,8 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         the training rows, or of the scores of held-out rows after `refine`; no other model is
         fitted. The class of the highest probability is the one that `predict` returns.
         `partial_fit` sets β from the rows of the latest call; `retune` and `merge` do not change
-        it.
+        it. A model of `from_svc` has probabilities if it was given rows to calibrate them with,
+        or if the imported model is a ``LogisticRegression``.
 
         Parameters
         ----------
@@ -300,6 +320,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         probabilities: Float = self._apply(X, FittedModel.probabilities)
         return probabilities
 
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> Float:
         """Return the logarithms of `predict_proba`.
 

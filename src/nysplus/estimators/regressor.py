@@ -17,6 +17,7 @@ from nysplus._fit.parameters import (
     MetricLike,
     RandomStateLike,
     SelectionLike,
+    advising,
 )
 from nysplus._learning.refine import Refinement
 from nysplus._runtime.progress import with_callbacks
@@ -94,6 +95,7 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
 
     _kind = "values"
 
+    @advising
     def __init__(
         self,
         n_components: int = 100,
@@ -137,10 +139,11 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
         X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
             As for :meth:`NystroemClassifier.fit`.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            For tables, the name of the column or columns. None for libsvm files and blocks.
+            For tables and data frames also the name of the column or columns. None for libsvm files
+            and blocks.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two equals a repeated row; rows of weight zero are ignored. For tables,
-            the name of the column.
+            A weight of two equals a repeated row; rows of weight zero are ignored. For tables
+            and data frames also the name of the column.
         checkpoint : path or Checkpoint, optional
             File that records the progress of the fit. After a kill the same call resumes from
             it and ends with the same model.
@@ -155,7 +158,7 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
     @available_if(sums_rows)
     @with_callbacks
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NystroemRegressor:
-        """Fit to more rows; the landmarks are those of the first call.
+        """Fit to more rows; the landmarks are those of the first rows.
 
         As :meth:`NystroemClassifier.partial_fit`.
 

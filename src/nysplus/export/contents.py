@@ -10,12 +10,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._typing import Float, TargetKind
+from nysplus._bytes.center import centered
+from nysplus._typing import TargetKind
 from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import Kernel
 
-# Points at which float32 arithmetic is compared with float64.
-COMPARED_POINTS = 512
 WHAT_TO_PASS = (
     "Pass a fitted NystroemClassifier or NystroemRegressor; a Pipeline with one as its last step "
     "is converted by skl2onnx, after nysplus.export.register_converters()."
@@ -34,15 +33,15 @@ class Contents:
         One class per row, any number of labels per row, or numbers.
     classes : ndarray
         Labels of the classes; empty for values.
-    slope : float
-        β of :class:`~nysplus._ridge.probability.Scaling`; 1 for values.
+    slope : float or None
+        β of :class:`~nysplus._ridge.probability.Scaling`; None where there are no probabilities.
     """
 
     kernel: Kernel
     stored: PackedExpansion
     kind: TargetKind
     classes: npt.NDArray[Any]
-    slope: float
+    slope: float | None
 
     @property
     def n_features(self) -> int:
@@ -56,32 +55,6 @@ class Contents:
         """Columns L of scores."""
         return len(self.stored.intercept.values)
 
-    def float32_error(self, direct: bool) -> float:
-        """Return the largest change of a score by float32 arithmetic, over the largest score.
-
-        It is measured at landmarks and halfway between them.
-
-        Parameters
-        ----------
-        direct : bool
-            Whether kernel values are computed from differences of coordinates and summed with
-            compensation, so that only the rounding of the numbers themselves counts. Otherwise
-            they are computed by matrix products, as in :mod:`nysplus.kernels`.
-        """
-        Z, A = self.stored.landmarks.unpacked(), self.stored.dual_coef.unpacked()
-        b = self.stored.intercept.unpacked()
-        points = np.vstack([Z, (Z + np.roll(Z, 1, axis=0)) / 2.0])
-        points = points[:: -(-len(points) // COMPARED_POINTS)].astype(np.float32)
-        K = self.kernel(points.astype(np.float64), Z.astype(np.float64))
-        exact: Float = K @ A + b
-        single = K.astype(np.float32) if direct else self.kernel(points, Z.astype(np.float32))
-        A, b = A.astype(np.float32), b.astype(np.float32)
-        if direct:
-            single, A = single.astype(np.float64), A.astype(np.float64)
-        rounded: Float = single @ A + b
-        largest = np.abs(exact).max()
-        return float(np.abs(rounded - exact).max() / largest) if largest > 0 else 0.0
-
 
 def contents_of(model: Any) -> Contents:
     """Return the contents of a fitted classifier or regressor."""
@@ -91,7 +64,7 @@ def contents_of(model: Any) -> Contents:
     if not hasattr(model, "expansion_"):
         raise TypeError(f"{type(model).__name__} has no kernel expansion. {WHAT_TO_PASS}")
     code, scaling = model._model.code, model._model.scaling
-    slope = scaling.slope if code.discrete else 1.0
+    slope = None if scaling is None else scaling.slope
     return contents(model.expansion_, code.kind, code.classes, slope)
 
 
@@ -99,17 +72,22 @@ def contents(
     expansion: KernelExpansion,
     kind: TargetKind = "values",
     classes: npt.NDArray[Any] | None = None,
-    slope: float = 1.0,
+    slope: float | None = None,
 ) -> Contents:
-    """Return the contents of an expansion, in its stored types."""
+    """Return the contents of an expansion, in its stored types.
+
+    Landmarks far from zero are written about a centre: exported arithmetic may be in float32.
+    """
+    expansion = centered(expansion)
     stored = expansion.packed
     if stored is None:
-        Z, P = expansion.landmarks, expansion.projection
+        Z, P, c = expansion.landmarks, expansion.projection, expansion.center
         stored = PackedExpansion(
             PackedArray(Z.toarray() if sp.issparse(Z) else Z),
             PackedArray(expansion.dual_coef),
             PackedArray(expansion.intercept),
             None if P is None else PackedArray(P),
+            None if c is None else PackedArray(c),
         )
     return Contents(
         expansion.kernel, stored, kind, np.empty(0) if classes is None else classes, slope

@@ -6,10 +6,11 @@ The text is one object:
 key                  value
 ===================  ===========================================================================
 ``format``           "nysplus-json"
-``format_version``   1
-``formula``          "f(x) = k(x P, Z) A + b"
+``format_version``   1, or 2 with a centre
+``formula``          "f(x) = k(x P, Z) A + b", with a centre "f(x) = k((x - c) P, Z) A + b"
 ``kernel``           object: ``name``, ``formula`` of k(x, z), and its parameters as numbers
 ``n_features``       d, the length of x
+``center``           c: d numbers to subtract from x in double precision; only in version 2
 ``projection``       P: null (then x P is x), d numbers (multiply feature by feature), or d rows
 ``landmarks``        Z: n rows of r numbers; for sparse ones an object with ``shape`` and, for
                      every row, ``indices`` of the columns that are not zero and their ``values``
@@ -109,15 +110,16 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
             f"to_json takes a fitted NystroemClassifier or NystroemRegressor, or its expansion_, "
             f"got {type(model).__name__}. Fit the model first."
         )
-    P = expansion.projection
+    P, c = expansion.projection, expansion.center
     fitted = getattr(model, "_model", None)  # a function alone has none
     names = getattr(model, "feature_names_in_", None)
     content = {
         "format": "nysplus-json",
-        "format_version": 1,
-        "formula": "f(x) = k(x P, Z) A + b",
+        "format_version": 1 if c is None else 2,
+        "formula": f"f(x) = k({'x' if c is None else '(x - c)'} P, Z) A + b",
         "kernel": _kernel(expansion.kernel),
         "n_features": int(expansion.landmarks.shape[1] if P is None else P.shape[0]),
+        **({} if c is None else {"center": c.tolist()}),
         "projection": None if P is None else P.tolist(),
         "landmarks": _landmarks(expansion.landmarks),
         "dual_coef": expansion.dual_coef.tolist(),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nysplus._fit.model import NO_PROBABILITIES
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.expansion import KernelExpansion
 from nysplus.export.contents import Contents, contents, contents_of
@@ -55,6 +56,12 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     content = contents_of(model)
     options = container.get_options(model, {"raw_scores": False, "nocl": False})
     labels = np.arange(len(content.classes)) if options["nocl"] else content.classes
+    if content.slope is None and not options["raw_scores"]:
+        raise ValueError(
+            "This NystroemClassifier has no probabilities, which skl2onnx writes by default. "
+            f"{NO_PROBABILITIES} Or pass options={{NystroemClassifier: {{'raw_scores': True, "
+            "'zipmap': False}}}} to skl2onnx, to write scores."
+        )
     outputs = ("label", "raw_scores" if options["raw_scores"] else "probabilities")
     opset = container.target_opset_any_domain("")
     made = onnx_model(content, _input_type(operator), opset, outputs, label_table(labels))

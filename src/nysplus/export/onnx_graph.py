@@ -5,6 +5,7 @@ Whole pipelines are converted by skl2onnx, see :mod:`nysplus.export.onnx_convert
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from nysplus._typing import Float
 from nysplus.expansion import PackedArray
 from nysplus.export.contents import Contents, contents_of
+from nysplus.export.rounding import product_error, row_error
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,
@@ -32,8 +34,9 @@ __all__ = ["to_onnx"]
 
 # The first version in which ReduceSum takes its axes as an input.
 LOWEST_OPSET = 13
-# Scores that float32 arithmetic changes by more than this are computed in float64.
-MAX_FLOAT32_ERROR = 1e-5
+# Scores that float32 arithmetic changes by more than this, relative to the largest, are computed in
+# float64; scores that float32 rows change by more than this are worth a warning.
+MAX_FLOAT32_ERROR, MAX_ROW_ERROR = 1e-5, 1e-4
 
 
 def optional_library(name: str) -> Any:
@@ -173,11 +176,14 @@ def _linear(graph: _Graph, kernel: Linear, X: str, Z: str, points: Float) -> str
 
 
 def _cosine(graph: _Graph, kernel: Cosine, X: str, Z: str, points: Float) -> str:
+    def divided(rows: str, sizes: str) -> str:
+        zero = graph.node("Equal", sizes, graph.number(0.0))
+        return graph.node("Div", rows, graph.node("Where", zero, graph.number(1.0), sizes))
+
     def normalised(rows: str) -> str:
-        norms = graph.node("Sqrt", graph.squares(rows, keepdims=True))
-        # scikit-learn divides by 1 where the norm is no more than rounding
-        tiny = graph.node("Less", norms, graph.number(10.0 * np.finfo(graph.dtype).eps))
-        return graph.node("Div", rows, graph.node("Where", tiny, graph.number(1.0), norms))
+        # first by the sum of absolute values: squares of rows as given might overflow, or vanish
+        rows = divided(rows, graph.sum(graph.node("Abs", rows), 1, keepdims=True))
+        return divided(rows, graph.node("Sqrt", graph.squares(rows, keepdims=True)))
 
     return graph.products(normalised(X), normalised(Z))
 
@@ -218,7 +224,7 @@ _KERNELS: dict[type[Kernel], Callable[..., str]] = {
 
 
 def _scores(graph: _Graph, model: Contents, X: str) -> str:
-    """Add the nodes of ``k(XP, Z) A + b``, and return their output."""
+    """Add the nodes of ``k((X − c)P, Z) A + b``, and return their output."""
     kind = type(model.kernel)
     if kind not in _KERNELS:
         raise ValueError(
@@ -226,6 +232,8 @@ def _scores(graph: _Graph, model: Contents, X: str) -> str:
             f"{', '.join(sorted(known.__name__ for known in _KERNELS))}."
         )
     stored = model.stored
+    if stored.center is not None:
+        X = graph.node("Sub", X, graph.table(stored.center, "center"))
     if stored.projection is not None:
         by = "MatMul" if stored.projection.values.ndim == 2 else "Mul"
         X = graph.node(by, X, graph.table(stored.projection, "projection"))
@@ -250,16 +258,24 @@ def label_table(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _head(
     graph: _Graph, content: Contents, F: str, labels: npt.NDArray[Any]
 ) -> tuple[str, str, str]:
-    """Add labels, probabilities and a score for each class; return the names of the three."""
+    """Add labels, probabilities and a score for each class; return the names of the three.
+
+    The name of the probabilities is empty where the model has none.
+    """
+    slope = content.slope
     if content.kind == "labels":
         label = graph.cast(graph.node("Greater", F, graph.number(0.0)), np.int64)
-        odds = graph.node("Mul", F, graph.number(2.0 * content.slope))
+        if slope is None:
+            return label, "", F
+        odds = graph.node("Mul", F, graph.number(2.0 * slope))
         return label, graph.node("Sigmoid", odds), F
     if content.n_outputs == 1:
         F = graph.node("Concat", graph.node("Neg", F), F, axis=1)
     winner = graph.node("ArgMax", F, axis=1, keepdims=0)
     label = graph.node("Gather", graph.constant(labels, "classes"), winner, axis=0)
-    odds = graph.node("Mul", F, graph.number(content.slope))
+    if slope is None:
+        return label, "", F
+    odds = graph.node("Mul", F, graph.number(slope))
     return label, graph.node("Softmax", odds, axis=1), F
 
 
@@ -276,6 +292,17 @@ def _checked(dtype: npt.DTypeLike, opset: int) -> np.dtype[Any]:
     return np.dtype(dtype)
 
 
+def _warn_of_rounded_rows(error: float) -> None:
+    """Warn if float32 inputs have too few digits for features far from zero."""
+    if error > MAX_ROW_ERROR:
+        warnings.warn(
+            f"Features are so far from zero that rounding rows to float32, the type of the graph's "
+            f"input, changes scores by up to {error:.1g} of the largest. Pass dtype='float64', or "
+            "subtract an offset from the features before fit.",
+            stacklevel=4,
+        )
+
+
 def onnx_model(
     content: Contents,
     dtype: npt.DTypeLike,
@@ -286,7 +313,9 @@ def onnx_model(
     """Return the ModelProto with the named outputs."""
     dtype = _checked(dtype, opset)
     onnx, helper = optional_library("onnx"), optional_library("onnx").helper
-    single = dtype == np.float32 and content.float32_error(direct=False) <= MAX_FLOAT32_ERROR
+    single = dtype == np.float32 and product_error(content) <= MAX_FLOAT32_ERROR
+    if dtype == np.float32 and content.stored.center is not None:
+        _warn_of_rounded_rows(row_error(content))
     graph = _Graph(np.dtype(np.float32 if single else np.float64))
     # also where the types are the same: the input from a pipeline of skl2onnx may be integers
     F = _scores(graph, content, graph.cast("X", graph.dtype))
@@ -344,7 +373,9 @@ def to_onnx(
     -------
     onnx.ModelProto
         With the input ``X`` of shape (rows, d). A classifier has the outputs ``label`` (int64 or
-        strings) and ``probabilities``, a regressor has ``variable`` of shape (rows, L).
+        strings) and ``probabilities``, a regressor has ``variable`` of shape (rows, L). A
+        classifier of `from_svc` that has no ``predict_proba`` has ``scores`` instead of
+        ``probabilities``.
 
     See Also
     --------
@@ -364,5 +395,9 @@ def to_onnx(
         if scores:
             raise ValueError("scores=True is for classifiers; a regressor's scores are its values.")
         return onnx_model(content, dtype, opset, ("variable",), np.empty(0))
-    outputs = ("label", "probabilities", "scores") if scores else ("label", "probabilities")
-    return onnx_model(content, dtype, opset, outputs, label_table(content.classes))
+    outputs = ["label"]
+    if content.slope is not None:
+        outputs.append("probabilities")
+    if scores or content.slope is None:
+        outputs.append("scores")
+    return onnx_model(content, dtype, opset, tuple(outputs), label_table(content.classes))

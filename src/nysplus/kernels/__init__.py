@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from nysplus._validation import advice
 from nysplus.kernels.base import Kernel
 from nysplus.kernels.l1 import Laplacian
 from nysplus.kernels.others import (
@@ -87,4 +88,5 @@ def make_kernel(
     raise ValueError(
         f"kernel={kernel!r} is not known. Allowed are {sorted(KERNELS)}, a nysplus.kernels "
         "object or a function of two rows."
+        f"{advice(kernel, KERNELS)}"
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
@@ -24,19 +24,33 @@ MEDIAN_ROWS = 1000
 CACHED_VALUES = 2**20
 
 
-def squared_distances(X: Any, Z: Any) -> Float:
+def squared_distances(X: Any, Z: Any, direct: bool = False) -> Float:
     """Return ``‖x_i − z_j‖²`` by one matrix product, of shape (rows of X, rows of Z).
 
     The mean of Z is first subtracted from dense rows. The distances do not change, but
-    ``‖x‖² + ‖z‖² − 2xz`` would cancel if all rows lay far from the origin.
+    ``‖x‖² + ‖z‖² − 2xz`` would cancel if all rows lay far from the origin. Rows of X whose squares
+    overflow are infinitely far from all rows of Z.
+
+    Parameters
+    ----------
+    X, Z : ndarray or CSR matrix
+    direct : bool, default=False
+        Sum the squares of differences instead, which takes several times as long: the distance of
+        close rows is then right even if all others are much further apart. For dense rows.
     """
+    if direct:
+        squares: Float = cdist(X, Z, "sqeuclidean").astype(X.dtype, copy=False)
+        return squares
     if not sp.issparse(X) and not sp.issparse(Z):
         shift = Z.mean(axis=0)
         X, Z = X - shift, Z - shift
-    D: Float = safe_sparse_dot(X, Z.T, dense_output=True)
-    D *= -2.0
-    D += row_norms(X, squared=True)[:, None]
-    D += row_norms(Z, squared=True)[None, :]
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = row_norms(X, squared=True)
+        D: Float = safe_sparse_dot(X, Z.T, dense_output=True)
+        D *= -2.0
+        D += norms[:, None]
+        D += row_norms(Z, squared=True)[None, :]
+    D[~np.isfinite(norms)] = np.inf
     return np.maximum(D, 0.0, out=D)
 
 
@@ -62,6 +76,11 @@ class Kernel(BaseEstimator):
     @property
     def differentiable(self) -> bool:
         """Whether :meth:`slopes` gives the kernel's gradients."""
+        return False
+
+    @property
+    def of_differences(self) -> bool:
+        """Whether the value depends on ``x − z`` alone, so that rows may be moved together."""
         return False
 
     @property

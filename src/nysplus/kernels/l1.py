@@ -29,6 +29,11 @@ class Laplacian(_Width):
         """True."""
         return True
 
+    @property
+    def of_differences(self) -> bool:
+        """True."""
+        return True
+
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         K: Float = pairwise.laplacian_kernel(X, Z, gamma=self.width)

@@ -76,8 +76,23 @@ class Cosine(Kernel):
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
-        K: Float = pairwise.cosine_similarity(X, Z, dense_output=True)
+        K: Float = pairwise.cosine_similarity(_near_one(X), _near_one(Z), dense_output=True)
         return K
+
+
+def _near_one(X: Any) -> Any:
+    """Return the rows, each times a power of two, so that the largest entry is in [0.5, 1).
+
+    The angles stay the same to the last bit. scikit-learn takes rows that are shorter than 2e-15
+    for zeros, and squares of very large entries overflow.
+    """
+    if sp.issparse(X):
+        exponents = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
+        data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
+        return type(X)((data, X.indices, X.indptr), X.shape)
+    exponents = np.frexp(np.abs(X).max(axis=1, keepdims=True))[1]
+    scaled: Float = np.ldexp(X, -exponents)
+    return scaled
 
 
 @dataclass(repr=False, eq=False)

@@ -13,6 +13,9 @@ from nysplus._rows.blocks import RowBlocks
 from nysplus._typing import Float
 from nysplus.kernels.base import CACHED_VALUES, Kernel, _median_distance, _Width, squared_distances
 
+# The exponential of minus this number is zero in every floating type.
+ZERO_EXPONENT = 1e4
+
 
 @dataclass(repr=False, eq=False)
 class _Radial(_Width):
@@ -22,6 +25,22 @@ class _Radial(_Width):
     def unit_diagonal(self) -> bool:
         """True."""
         return True
+
+    @property
+    def of_differences(self) -> bool:
+        """True."""
+        return True
+
+    def _is_narrow(self, Z: Any) -> bool:
+        """Return whether rounding ``‖x‖² + ‖z‖² − 2xz`` changes kernel values by more than √ε.
+
+        The kernel is then so narrow that nearly all values between landmarks are zero.
+        """
+        if sp.issparse(Z):
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = ((Z - Z.mean(axis=0)) ** 2).sum(axis=1).max(initial=0.0)
+            return not self.width * largest <= np.finfo(Z.dtype).eps ** -0.5
 
     def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         length = _median_distance(blocks, rng, "euclidean")
@@ -67,6 +86,8 @@ class RBF(_Radial):
         """
         if sp.issparse(Z):
             return lambda X: self._of_distances(squared_distances(X, Z))
+        if self._is_narrow(Z):
+            return lambda X: self._of_distances(squared_distances(X, Z, not sp.issparse(X)))
         gamma, (n, d) = self.width, Z.shape
         # −γ‖x − z‖² = [x, ‖x‖², 1] · [2γz, −γ, −γ‖z‖²], both sides moved to the mean of Z
         # (see squared_distances): the product alone gives the exponents
@@ -76,13 +97,19 @@ class RBF(_Radial):
         columns[d + 1] = -gamma * np.einsum("ij,ij->j", columns[:d], columns[:d])
         columns[d] = -gamma
         columns[:d] *= 2.0 * gamma
+        # a squared norm from which all kernel values are zero
+        farthest = min(ZERO_EXPONENT / gamma, float(np.finfo(Z.dtype).max))
 
         def bound(X: Any) -> Float:
             if sp.issparse(X):
                 return self._of_distances(squared_distances(X, Z))
             rows = np.empty((X.shape[0], d + 2), dtype=Z.dtype)
             np.subtract(X, shift, out=rows[:, :d])
-            np.einsum("ij,ij->i", rows[:, :d], rows[:, :d], out=rows[:, d])
+            with np.errstate(over="ignore"):
+                np.einsum("ij,ij->i", rows[:, :d], rows[:, :d], out=rows[:, d])
+            far = ~np.isfinite(rows[:, d])
+            if far.any():  # infinities would cancel to NaN
+                rows[far, :d], rows[far, d] = 0.0, farthest
             rows[:, d + 1] = 1.0
             K = np.empty((X.shape[0], n), dtype=Z.dtype)
             step = max(1, cached_values // n)
@@ -150,7 +177,9 @@ class Matern(_Radial):
         return slopes
 
     def _scaled_distances(self, X: Any, Z: Any) -> Float:
-        """Return ``√(2ν) r``, where ``r² = 2γ‖x − z‖²``."""
-        D = squared_distances(X, Z)
-        D *= 4.0 * self.nu * self.width
-        return np.sqrt(D, out=D)
+        """Return ``√(2ν) r``, where ``r² = 2γ‖x − z‖²``, or a number from which k is zero."""
+        D = squared_distances(X, Z, not sp.issparse(X) and self._is_narrow(Z))
+        with np.errstate(over="ignore"):
+            D *= 4.0 * self.nu * self.width
+        np.sqrt(D, out=D)
+        return np.minimum(D, ZERO_EXPONENT, out=D)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nysplus._validation import advice
 from nysplus.landmarks.auto import Auto
 from nysplus.landmarks.base import (
     GivenLandmarks,
@@ -78,4 +79,5 @@ def make_selector(selection: Any) -> LandmarkSelector:
     raise ValueError(
         f"selection={selection!r} is not known. Allowed are {sorted(SELECTORS)}, "
         "a nysplus.landmarks object, or an array of landmarks with a row each."
+        f"{advice(selection, SELECTORS)}"
     )

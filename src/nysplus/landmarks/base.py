@@ -116,6 +116,11 @@ class LandmarkSelector(BaseEstimator):
     targets: ClassVar[Literal["ignored", "optional", "needed", "classes"]] = "ignored"
     kind: ClassVar[str] = "rows"
 
+    @property
+    def by_kernel(self) -> bool:
+        """Whether landmarks are rows, and rows are compared by the kernel alone."""
+        return False
+
     def check(self, n: int, approximation: Approximation) -> None:
         """Raise unless the parameters make sense for `n` landmarks. Called before any work."""
 

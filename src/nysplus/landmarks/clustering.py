@@ -77,12 +77,15 @@ def _means(pool: Block, labels: npt.NDArray[np.intp], points: Any) -> Any:
 def _in_float32(X: Any) -> tuple[Any, Any]:
     """Return the rows in float32, dense rows minus their mean, and the mean.
 
-    The type is kept if float32 cannot represent squared distances between the rows.
+    The type is kept if float32 cannot represent squared distances between the rows, or their sum.
     """
     if X.dtype == np.float32 or sp.issparse(X):
         return X, X.dtype.type(0)
     shift = X.mean(axis=0)
     X = X - shift
     largest = np.abs(X).max(initial=0.0)
-    tiny, huge = np.finfo(np.float32).tiny ** 0.5, np.finfo(np.float32).max ** 0.5
-    return (X.astype(np.float32) if tiny < largest < huge else X), shift
+    limits = np.finfo(np.float32)
+    # the sum of all squared distances must not overflow, the squares of roundings not vanish
+    farthest = 2.0 * np.sqrt(X.shape[1]) * largest
+    allowed = limits.tiny**0.5 < limits.eps * largest and farthest < (limits.max / len(X)) ** 0.5
+    return (X.astype(np.float32) if allowed else X), shift

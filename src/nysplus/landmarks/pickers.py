@@ -64,6 +64,11 @@ def farthest_points(X: Any, n: int, weight: Float, rng: np.random.RandomState) -
 class Picker(BaseEstimator):
     """Base class: a subclass picks rows in :meth:`pick`."""
 
+    @property
+    def by_kernel(self) -> bool:
+        """Whether rows are compared by the kernel alone."""
+        return False
+
     def check(self) -> None:
         """Raise unless the parameters make sense. Called before any work."""
 
@@ -83,6 +88,11 @@ class LargestScores(Picker):
 
     The only picker that accepts negative scores.
     """
+
+    @property
+    def by_kernel(self) -> bool:
+        """True."""
+        return True
 
     def pick(
         self, kernel: Kernel, X: Any, score: Float, n: int, rng: np.random.RandomState
@@ -106,6 +116,11 @@ class CholeskyPicker(Picker):
 
     greedy: bool = False
     block: int = BLOCK
+
+    @property
+    def by_kernel(self) -> bool:
+        """True."""
+        return True
 
     def check(self) -> None:
         """Raise unless the parameters make sense."""

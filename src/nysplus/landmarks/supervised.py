@@ -160,6 +160,11 @@ class _Picking(_RowScoring):
     oversampling: int = 4
     n_rounds: int = 1
 
+    @property
+    def by_kernel(self) -> bool:
+        """Whether neither the picker nor the agreement of neighbours needs distances."""
+        return self.min_agreement is None and make_picker(self.picker).by_kernel
+
     def check(self, n: int, approximation: Approximation) -> None:
         """Raise unless the parameters make sense for `n` landmarks."""
         super().check(n, approximation)

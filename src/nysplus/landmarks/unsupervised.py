@@ -39,6 +39,11 @@ LEAST_RIDGE = 1e-8
 class Uniform(LandmarkSelector):
     """Rows drawn uniformly without replacement, as scikit-learn's ``Nystroem`` draws them."""
 
+    @property
+    def by_kernel(self) -> bool:
+        """True."""
+        return True
+
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:
         """Draw `n` rows. O(N) time, no pass over the features."""
         return rows_as_landmarks(problem.blocks, problem.blocks.sample(n, rng))
@@ -98,6 +103,11 @@ class RPCholesky(LandmarkSelector):
     max_rows: int = 20_000
     block: int = BLOCK
     weight: Callable[[Any], Any] | None = None
+
+    @property
+    def by_kernel(self) -> bool:
+        """Whether there is no `weight` of features."""
+        return self.weight is None
 
     def check(self, n: int, approximation: Approximation) -> None:
         """Raise unless the parameters make sense."""
@@ -161,6 +171,11 @@ class LeverageScores(LandmarkSelector):
 
     max_rows: int = 20_000
     alpha: float | None = None
+
+    @property
+    def by_kernel(self) -> bool:
+        """True."""
+        return True
 
     def check(self, n: int, approximation: Approximation) -> None:
         """Raise unless the parameters make sense."""

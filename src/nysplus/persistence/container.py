@@ -7,7 +7,8 @@ A file consists of
   entry, "nysplus": JSON text again, with everything that is not a tensor and a checksum;
 - the tensors, without gaps: "landmarks" (for CSR landmarks "landmarks.data", "landmarks.indices"
   and "landmarks.indptr"), "dual_coef", "intercept" and, where there is a learned map,
-  "projection"; for int8 numbers also "landmarks.scale" and so on.
+  "projection"; for int8 numbers also "landmarks.scale" and so on. Files of format 2 also have
+  "center", a number for each feature that is subtracted from it.
 
 So the size of a file is ``8 + length of the header + model.model_bytes_``, exactly.
 
@@ -38,7 +39,7 @@ from nysplus.persistence.models import MODELS, model_in, model_out
 from nysplus.persistence.parameters import array_bytes, require
 
 # Raised whenever an older version would misread a new file.
-FORMAT = 1
+FORMAT = 2
 # The limit of safetensors.
 MAX_HEADER_BYTES = 100_000_000
 # Bytes that the values of a header may take as objects of Python, apart from those in proportion to
@@ -120,7 +121,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _content(model: Any) -> bytes:
     """Return the bytes of the file."""
     own, tensors = model_out(model)
-    header = {"format": FORMAT, "version": _version(), **own}
+    header = {"format": _format(tensors), "version": _version(), **own}
     text = json.dumps({**header, "sha256": _checksum(header, tensors)}, sort_keys=True)
     content = serialized(tensors, {"nysplus": text})
     if len(content) - sum(tensor.nbytes for tensor in tensors.values()) > MAX_HEADER_BYTES:
@@ -135,6 +136,11 @@ def _content(model: Any) -> bytes:
             'with y.astype("U20"), and fit again.'
         )
     return content
+
+
+def _format(tensors: Tensors) -> int:
+    """Return the first format that has the given tensors, so that older versions read the rest."""
+    return 2 if "center" in tensors else 1
 
 
 def _version() -> str:

@@ -65,7 +65,7 @@ def expansion_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> K
     is_stored = entry(layout, "stored", bool)
     csr = entry(layout, "csr", dict, type(None))
     require(not (is_stored and csr), "CSR landmarks cannot be packed.")
-    known = {"landmarks", "dual_coef", "intercept"} | {"projection"} & set(tensors)
+    known = {"landmarks", "dual_coef", "intercept"} | {"projection", "center"} & set(tensors)
     if csr is not None:
         known = known - {"landmarks"} | {f"landmarks.{part}" for part in CSR_PARTS}
     small = {name for name in known if is_stored and f"{name}.scale" in tensors}
@@ -80,7 +80,7 @@ def expansion_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> K
         require(name in tensors, f"fortran={reprlib.repr(name)} is no tensor.")
         tensors[name] = np.asfortranarray(tensors[name])
     parts: dict[str, Any] = {
-        name: tensors.get(name) for name in ("dual_coef", "intercept", "projection")
+        name: tensors.get(name) for name in ("dual_coef", "intercept", "projection", "center")
     }
     Z = tensors["landmarks"] if csr is None else _csr_in(csr, tensors)
     _check_shapes(Z, n_features=n_features, **parts)
@@ -99,14 +99,18 @@ def expansion_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> K
     return KernelExpansion(kernel, Z, **parts)
 
 
-def _check_shapes(Z: Any, dual_coef: Any, intercept: Any, projection: Any, n_features: int) -> None:
-    """Raise unless Z, A, b and P fit each other and the rows."""
+def _check_shapes(
+    Z: Any, dual_coef: Any, intercept: Any, projection: Any, center: Any, n_features: int
+) -> None:
+    """Raise unless Z, A, b, P and c fit each other and the rows."""
     require(Z.ndim == 2 and min(Z.shape) >= 1, f"its landmarks have the shape {Z.shape}.")
     n, r = Z.shape
     fits = dual_coef.ndim == 2 and len(dual_coef) == n and dual_coef.shape[1] >= 1
     require(fits, f"its coefficients have the shape {dual_coef.shape} for {n} landmarks.")
     fits = intercept.shape == dual_coef.shape[1:]
     require(fits, f"its intercept has the shape {intercept.shape}, not {dual_coef.shape[1:]}.")
+    fits = center is None or center.shape == (n_features,)
+    require(fits, f"its center does not have the shape {(n_features,)}.")
     if projection is None:
         require(r == n_features, f"its landmarks have {r} features, its rows {n_features}.")
         return

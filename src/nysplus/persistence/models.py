@@ -82,7 +82,8 @@ def model_in(header: dict[str, Any], tensors: Tensors) -> Any:
         f"{code.n_outputs}.",
     )
     scaling = entry(header, "scaling", dict, type(None))
-    require((scaling is not None) == discrete, "scaling belongs to classifiers, and only there.")
+    # a classifier of from_svc may have none
+    require(scaling is None or discrete, "scaling belongs to classifiers only.")
     model._adopt(
         FittedModel(
             expansion,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,19 @@ class BenchOptions:
     ) -> None:
         """Measure the tasks that a file of results lacks; see `measure_missing`."""
         measure_missing(self.path(file), row_class, tasks, measure, fresh=self.fresh, **how)
+
+
+@cache
+def load_from_tests(name: str) -> Any:
+    """Return a module of the repository's folder ``tests``, such as "reference"."""
+    path = ROOT / "tests" / f"{name}.py"
+    spec = spec_from_file_location(f"nysplus_{name}", path) if path.is_file() else None
+    if spec is None or spec.loader is None:
+        raise BenchError(f"{path} was not found. Run this step in a checkout of the repository.")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
 
 
 #: A step of an experiment; ``STEPS`` of its package has all of them in the order of a full run.

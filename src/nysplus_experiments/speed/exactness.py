@@ -6,15 +6,12 @@ share of equal predictions, accuracies for float64 and float32 rows, and the pea
 
 from __future__ import annotations
 
-import sys
-from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
 import numpy as np
 
 from nysplus import NystroemClassifier
-from nysplus_experiments.harness.bench import ROOT, BenchError, BenchOptions
+from nysplus_experiments.harness.bench import BenchOptions, load_from_tests
 from nysplus_experiments.harness.datasets import load
 from nysplus_experiments.harness.measurement import measure, run_in_child
 from nysplus_experiments.speed.peers import RHO
@@ -23,26 +20,13 @@ CASES = {"letter": 1000, "cod_rna": 300, "ijcnn1": 500, "usps": 1000, "mnist": 1
 SMOKE = "digits"
 
 
-@cache
-def load_reference() -> Any:
-    """Return the module ``tests/reference.py`` of the repository."""
-    path = ROOT / "tests" / "reference.py"
-    spec = spec_from_file_location("nysplus_reference", path) if path.is_file() else None
-    if spec is None or spec.loader is None:
-        raise BenchError(f"{path} was not found. Run this step in a checkout of the repository.")
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 def dense_model(X: np.ndarray, Y: np.ndarray, Z: np.ndarray, gamma: float) -> tuple[Any, ...]:
     """Return the reference's whitening, weights, intercept, objective and two spectral ratios.
 
     docs/background/numerics.md assumes typical values of the ratios: ‖K_cᵀK_c‖ over N n, and the
     smallest eigenvalue of the features' scatter over N/n times that of B.
     """
-    reference = load_reference()
+    reference = load_from_tests("reference")
     T = reference.whitening(reference.rbf_matrix(Z, Z, gamma))
     K = reference.rbf_matrix(X, Z, gamma)
     features = K @ T
@@ -58,7 +42,7 @@ def dense_model(X: np.ndarray, Y: np.ndarray, Z: np.ndarray, gamma: float) -> tu
 
 def objective(model: NystroemClassifier, X: np.ndarray, Y: np.ndarray) -> float:
     """Return the training objective at a fitted model, computed densely in float64."""
-    rbf_matrix = load_reference().rbf_matrix
+    rbf_matrix = load_from_tests("reference").rbf_matrix
     Z, A = model.landmarks_.astype(np.float64), model.dual_coef_.astype(np.float64)
     scores = rbf_matrix(X, Z, model.gamma_) @ A + model.intercept_
     penalty = np.einsum("il,ij,jl", A, rbf_matrix(Z, Z, model.gamma_), A)
@@ -67,7 +51,7 @@ def objective(model: NystroemClassifier, X: np.ndarray, Y: np.ndarray) -> float:
 
 def compare(name: str, n: int) -> str:
     """Return one line of the table."""
-    reference = load_reference()
+    reference = load_from_tests("reference")
     split = load(name, public_split=name == "ijcnn1")
     # Both precisions are given the values that float32 holds: only the arithmetic differs.
     X32, test32 = split.X_train.astype(np.float32), split.X_test.astype(np.float32)

@@ -21,9 +21,8 @@ from nysplus._ridge.solvers import Iterative, shortcuts, solvers_to_try
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus_experiments.harness import records
-from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.bench import BenchOptions, load_from_tests
 from nysplus_experiments.harness.records import Row
-from nysplus_experiments.speed.exactness import load_reference
 
 TOLERANCE = 1e-6
 DOUBT = ", dense solution uncertain"
@@ -124,7 +123,7 @@ def fits(problem: Any) -> Iterator[tuple[str, float, str]]:
 
 def measure(seed: int) -> list[Sweep]:
     """Return the fits of one problem."""
-    problem = load_reference().random_problem(seed)
+    problem = load_from_tests("reference").random_problem(seed)
     gamma, alpha = _rounded(problem.gamma), _rounded(problem.alpha)
     known = (problem.kernel, gamma, alpha, len(problem.X), problem.n, problem.X.dtype.name)
     return [

@@ -6,6 +6,7 @@ import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
@@ -19,6 +20,7 @@ pytest.importorskip("distributed")
 import cloudpickle
 import dask
 import dask.array as da
+import dask.dataframe as dd
 from dask_rows import (
     CONTAINERS,
     MARKS,
@@ -95,6 +97,28 @@ def test_every_container(anywhere, data, container):
     assert_same(model, memory)
     named = container.startswith("frame")
     assert list(getattr(model, "feature_names_in_", [])) == (NAMES if named else [])
+
+
+TABLES = {
+    "names": lambda frame: (frame[[*NAMES, "label", "w"]], "label", "w"),
+    "series": lambda frame: (frame[NAMES], frame["label"], frame["w"]),
+    "a name and a series": lambda frame: (frame[[*NAMES, "label"]], "label", frame["w"]),
+    "filtered": lambda frame: (frame[frame["x0"] < 99][[*NAMES, "label", "w"]], "label", "w"),
+}
+
+
+@pytest.mark.parametrize("splitting", [{"split_row_groups": True}, {"split_row_groups": 3}, {}])
+@pytest.mark.parametrize("table", TABLES)
+def test_row_groups_of_a_file(anywhere, data, tmp_path, table, splitting):
+    """Dask joins row groups in reading where few columns of a wide file are needed."""
+    X, y, w = data
+    wide = pd.DataFrame({name: X[:, j] for j, name in enumerate(NAMES)} | {"label": y, "w": w})
+    others = pd.DataFrame(0.0, index=wide.index, columns=[f"other{j}" for j in range(20)])
+    pd.concat([wide, others], axis=1).to_parquet(tmp_path / "rows.parquet", row_group_size=N // 8)
+    rows = TABLES[table](dd.read_parquet(tmp_path / "rows.parquet", **splitting))
+    model, memory = make_classifier().fit(*rows), make_classifier().fit(*data)
+    assert_same(model, memory)
+    assert model.score(*rows) == pytest.approx(memory.score(*data))
 
 
 @pytest.mark.parametrize("empty", [0, 2])

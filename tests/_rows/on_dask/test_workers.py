@@ -1,4 +1,4 @@
-"""Workers that die, messages between workers, and their memory."""
+"""Workers and clients that die, messages between workers, and their memory."""
 
 from __future__ import annotations
 
@@ -39,16 +39,6 @@ def test_workers_are_killed_in_two_passes(tmp_path, data):
     with LocalCluster(n_workers=2, processes=True, **LOCAL) as cluster, Client(cluster):
         model = make_classifier().fit(counting(tmp_path / "calls", X, y, {1: 1, 3: 5}))
     assert len(list(tmp_path.glob("calls/killed-*"))) == 2
-    assert_same(model, memory)
-
-
-def test_the_only_worker_is_killed(tmp_path, data):
-    """It takes along what the pass has sent out."""
-    X, y, _ = data
-    memory = make_classifier(selection="uniform").fit(X, y)
-    with LocalCluster(n_workers=1, processes=True, **LOCAL) as cluster, Client(cluster):
-        model = make_classifier(selection="uniform").fit(counting(tmp_path / "calls", X, y, {3: 3}))
-    assert (tmp_path / "calls" / "killed-3").exists()
     assert_same(model, memory)
 
 

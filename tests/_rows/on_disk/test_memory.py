@@ -28,7 +28,7 @@ from row_stores import (
 )
 from threadpoolctl import threadpool_limits
 
-from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._rows.on_disk import ChunkRules, read, using_chunk_rules
 from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.readers import open_source
@@ -232,3 +232,17 @@ def test_what_the_matrices_need_is_said():
         with pytest.warns(UserWarning, match="148 landmarks need"):
             NystroemClassifier(148, alpha=0.1, selection="uniform").fit(rows, y)
         NystroemClassifier(147, alpha=0.1, selection="uniform").fit(rows, y)
+
+
+@pytest.mark.parametrize("estimator", [NystroemClassifier, Nystroem])
+def test_only_landmarks_that_there_can_be_need_memory(estimator):
+    rows, y = np.random.RandomState(0).rand(140, 2), np.arange(140) % 2
+    blocks = cut_into(rows, y, None, 50)
+    with sklearn.config_context(working_memory=1):
+        for data in ((rows, y), (lambda: blocks,)):
+            with pytest.warns(UserWarning, match="exceeds the 140 rows") as given:
+                estimator(n_components=10_000, selection="uniform").fit(*data)
+            assert not [w for w in given if "need about" in str(w.message)]
+        points = np.random.RandomState(1).rand(200, 2)
+        with pytest.warns(UserWarning, match="200 landmarks need"):
+            estimator(selection=points).fit(rows, y)

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from nysplus._validation import MAX_WEIGHT
+
 Array = npt.NDArray[Any]
 
 Numbers = npt.NDArray[np.intp]
@@ -212,7 +214,7 @@ def check_chunk(
                 f"{chunk.name} has {chunk.n_rows} rows in X, and {what} of shape {values.shape}. "
                 "Pass one entry for each row."
             )
-        found = _first_bad(values, negative=what == "sample_weight")
+        found = _first_bad(values, weights=what == "sample_weight")
         if found is not None:
             row, column, value = found
             number = row if rows is None else int(rows[row])
@@ -228,17 +230,19 @@ def check_chunk(
     return chunk
 
 
-def _first_bad(values: Any, negative: bool) -> tuple[int, int, str] | None:
-    """Return row, column and name of the first missing, infinite or forbidden negative value."""
+def _first_bad(values: Any, weights: bool) -> tuple[int, int, str] | None:
+    """Return row, column and name of the first value that is missing, infinite or no weight."""
     stored = values.data if sp.issparse(values) else values
     if stored.dtype.kind == "O":
         bad = np.frompyfunc(lambda value: value is None or bool(value != value), 1, 1)(stored)
         bad = bad.astype(bool)
     elif stored.dtype.kind == "f":
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(stored.sum()) and not negative:
+            if np.isfinite(stored.sum()) and not weights:
                 return None
-        bad = ~np.isfinite(stored) | (negative & (stored < 0))
+        bad = ~np.isfinite(stored)
+        if weights:
+            bad |= (stored < 0) | (stored.astype(np.float64) > MAX_WEIGHT)
     else:
         return None
     if not bad.any():

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nysplus._rows.readers.base import Chunk, Source, check_chunk
-from nysplus._validation import canonical
+from nysplus._validation import canonical, check_dense_targets
 
 
 class BlockRows(Source):
@@ -94,6 +94,7 @@ def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
             "(X, y, sample_weight)."
         )
     X, y, weight = (*parts, None, None)[:3]
+    check_dense_targets(y)
     try:
         rows = canonical(X.tocsr()) if sp.issparse(X) else np.asarray(X)
         # Data frames of numbers and booleans become arrays of objects.
@@ -149,7 +150,9 @@ def _digest(chunk: Chunk) -> str:
 
 def gives_blocks(X: Any) -> bool:
     """Return whether X gives blocks of rows, and is not a table of rows itself."""
-    if any(hasattr(X, name) for name in ("shape", "dtype", "columns", "__array__")):
+    if any(
+        hasattr(X, name) for name in ("collect_schema", "shape", "dtype", "columns", "__array__")
+    ):
         return False
     if isinstance(X, Sequence):
         first = X[0] if len(X) else None

@@ -1,18 +1,7 @@
 /* number of the class in @_classes */
-static inline int @_predict(const float *x)
+static inline int @_predict(const $row *x)
 {
-    float score;
+    `float` score;
     @_scores(x, &score);
-    return score > 0.0f;
-}
-
-/* probabilities of both classes */
-static inline void @_probabilities(const float *x, float *probabilities)
-{
-    float score;
-    @_scores(x, &score);
-    const float odds = expf($twice * (score > 0.0f ? -score : score));
-    const float smaller = odds / (1.0f + odds);
-    probabilities[0] = score > 0.0f ? smaller : 1.0f - smaller;
-    probabilities[1] = score > 0.0f ? 1.0f - smaller : smaller;
+    return score > `0.0`;
 }
