@@ -142,7 +142,7 @@ def _reader(name: str, **more: object) -> Callable[[bytes, Path], None]:
         path = folder / name
         path.write_bytes(content)
         source = open_source(path, **more)
-        for most in (7, 1000):
+        for most in (70, 1000):
             for chunk in source.chunks(most):
                 assert chunk.X.shape[1] == source.n_features
         source.first_targets(3)
@@ -196,7 +196,7 @@ def _read_map(content: bytes, folder: Path) -> None:
     n_rows = len(content) // (dtype.itemsize * n_columns)
     X = np.memmap(path, dtype, "r", shape=(n_rows, n_columns))
     source = open_source(X, X[:, 0], X[:, -1])
-    list(source.chunks(5))
+    list(source.chunks(n_rows // 5 + 1))
     source.take(np.arange(min(3, n_rows)))
 
 

@@ -12,7 +12,7 @@ from mutator import Mutator
 from targets import TARGETS
 
 # Inputs of each target: some seconds altogether.
-SAMPLE = 150
+SAMPLE = 200
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ class Checkpoint:
     ----------
     path : str or path
         A file. It is replaced in one step, so that it is valid at any moment, and removed at the
-        end of the fit.
+        end of the fit. Fits that run at the same time need a file each.
     seconds : float, default=60
         Least time between two writes.
     """
