@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,13 @@ def check_count(name: str, value: Any, at_least: int = 1, optional: bool = False
     if not is_count(value) or value < at_least:
         allowed = f"an integer of at least {at_least}" + (" or None" if optional else "")
         raise ValueError(f"{name}={value!r} must be {allowed}.")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless a parameter is a finite number above 0."""
+    is_number = isinstance(value, (Real, np.number)) and value is not True
+    if not is_number or not 0 < value < np.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number above 0.")
 
 
 def check_rows(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
