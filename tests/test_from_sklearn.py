@@ -271,9 +271,9 @@ def test_a_number_of_landmarks(given):
 def test_support_vectors_stand_in_for_rows(monkeypatch):
     svc, given = SVC().fit(X, TWO), []
     monkeypatch.setattr("nysplus.from_sklearn.compress_model", lambda *args: given.extend(args))
-    from_svc(svc, n_components=10)
-    _, n_components, budget, rows, y = given
-    assert (n_components, budget, y) == (10, None, None)
+    from_svc(svc, n_components=10, max_seconds=5.0)
+    _, n_components, budget, rows, y, max_seconds = given
+    assert (n_components, budget, y, max_seconds) == (10, None, None, 5.0)
     np.testing.assert_array_equal(rows, X[svc.support_])
 
 
@@ -348,3 +348,22 @@ def test_rows_that_scale_nothing():
         from_svc(SVR().fit(X, VALUES), X, VALUES)
     with pytest.raises(ValueError, match="pass both X and y"):
         from_svc(SVC().fit(X, TWO), X)
+
+
+@pytest.mark.parametrize("how", [{"n_components": 12}, {"budget": "1kB"}], ids=str)
+def test_a_seed_makes_compression_reproducible(how):
+    svc = SVC(C=10).fit(X, CLASSES)
+    np.random.seed(1)
+    first = from_svc(svc, random_state=0, **how)
+    np.random.seed(2)
+    state = np.random.get_state()[1].copy()
+    second = from_svc(svc, random_state=0, **how)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
+
+
+def test_progress_and_time_limit_of_compression(capfd):
+    svc = SVC(C=10).fit(X, CLASSES)
+    small = from_svc(svc, budget="1kB", max_seconds=1e-9, random_state=0, verbose=2)
+    assert small.model_bytes_ <= 1024
+    assert "[NystroemClassifier] compress: " in capfd.readouterr().err

@@ -68,6 +68,13 @@ def check_count(name: str, value: Any, at_least: int = 1, optional: bool = False
         raise ValueError(f"{name}={value!r} must be {allowed}.")
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless a parameter is a finite number above 0."""
+    is_number = isinstance(value, (Real, np.number)) and value is not True
+    if not is_number or not 0 < value < np.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number above 0.")
+
+
 def check_rows(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
     """Return X (and y) as scikit-learn's ``validate_data`` does, in their numeric types.
 

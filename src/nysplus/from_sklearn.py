@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nysplus._compression.compress import compress_model
 from nysplus._fit.model import Columns, FittedModel
+from nysplus._fit.parameters import RandomStateLike
 from nysplus._ridge.path import cholesky
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Blocks
@@ -66,6 +67,9 @@ def from_svc(
     *,
     n_components: int | None = None,
     budget: int | str | None = None,
+    max_seconds: float | None = None,
+    random_state: RandomStateLike = None,
+    verbose: int = 0,
 ) -> NystroemClassifier | NystroemRegressor:
     """Import a fitted kernel machine of scikit-learn, and optionally compress it.
 
@@ -92,6 +96,12 @@ def from_svc(
         Number of landmarks to compress the model to; by default all support vectors stay.
     budget : int or str, optional
         Largest size of the model in bytes, such as 16384 or "16kB", instead of `n_components`.
+    max_seconds : float, optional
+        Approximate time limit of the compression: after it the best model so far is returned.
+    random_state : int, RandomState or None, default=None
+        Seed of the rows that are held out to choose among smaller models.
+    verbose : int, default=0
+        1 shows the progress of the compression on a terminal, 2 also in pipes and log files.
 
     Returns
     -------
@@ -119,6 +129,7 @@ def from_svc(
             "out, or compress the model by them with n_components or budget."
         )
     result = _as_estimator(imported, model)
+    result.set_params(random_state=random_state, verbose=verbose)
     if imported.code.discrete and not compressed:
         result._adopt(replace(result._model, scaling=_scaling(result, imported, X, y)))
     if not compressed:
@@ -126,7 +137,7 @@ def from_svc(
     # support vectors are rows, and those that matter
     rows = imported.expansion.landmarks if X is None and y is None else X
     small: NystroemClassifier | NystroemRegressor
-    small = compress_model(result, n_components, budget, rows, y)
+    small = compress_model(result, n_components, budget, rows, y, max_seconds)
     return small
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 
 import factories
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from nysplus import NystroemClassifier, NystroemRegressor, load
 from nysplus._bytes.budget import make_budget
+from nysplus._compression import compress
 from nysplus._compression.compress import CompressionRules, compress_model
 from nysplus._compression.misfit import Misfit
 from nysplus.expansion import KernelExpansion
@@ -340,3 +342,44 @@ def test_rows_of_another_width(large):
 def test_before_a_fit():
     with pytest.raises(NotFittedError):
         compress_model(NystroemClassifier(), 10)
+
+
+# ---- time and progress --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def attempts(monkeypatch):
+    """Note the landmarks of every model that is compared with others."""
+    found = []
+    score = compress.mean_score
+    monkeypatch.setattr(
+        compress, "mean_score", lambda f, rows: found.append(len(f.landmarks)) or score(f, rows)
+    )
+    return found
+
+
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_the_best_model_so_far_is_returned_after_the_time(halves, large, attempts, with_rows):
+    given = {"X": halves[0]} if with_rows else {}
+    small = compress_model(large, budget="4kB", max_seconds=1e-9, **given)
+    assert small.model_bytes_ <= 4096
+    hasty = list(attempts)
+    attempts.clear()
+    compress_model(large, budget="4kB", max_seconds=1e9, **given)
+    assert hasty == attempts[: len(hasty)]
+    assert hasty[0] > min(attempts)  # the largest size comes first
+    assert len(hasty) < len(attempts)
+
+
+@pytest.mark.parametrize("max_seconds", [0, -1.0, "1", np.inf])
+def test_times_that_make_no_sense(large, max_seconds):
+    with pytest.raises(ValueError, match=r"max_seconds=.* must be a finite number above 0"):
+        large.compress(10, max_seconds=max_seconds)
+
+
+@pytest.mark.parametrize(("verbose", "n_lines"), [(0, 0), (1, 0), (2, 1)])
+def test_progress(halves, large, capfd, verbose, n_lines):
+    copy(large).set_params(verbose=verbose).compress(20, X=halves[0])
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == n_lines
+    assert all(line.startswith("[NystroemClassifier] compress: ") for line in lines)

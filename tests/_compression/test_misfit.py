@@ -63,6 +63,27 @@ def test_moves_come_closer(rng):
     assert after < before - 0.01 * size
 
 
+def test_moves_end_in_time(rng):
+    large = factories.expansion(rng.randn(30, 3), rng, RBF(0.2))
+    misfit = misfit_of(large, rng.randn(100, 3))
+    start = large.landmarks[:8]
+    np.testing.assert_allclose(misfit.moved(start, seconds=1e-9), start, rtol=1e-12)
+    np.testing.assert_array_equal(misfit.moved(start, seconds=1e9), misfit.moved(start))
+
+
+def test_landmarks_that_reproduce_the_scores_hardly_move(rng, monkeypatch):
+    large = factories.expansion(rng.randn(40, 2), rng, RBF(0.3))
+    misfit, calls = misfit_of(large, rng.randn(200, 2)), []
+    evaluate = Misfit.value_and_gradient
+    monkeypatch.setattr(
+        Misfit, "value_and_gradient", lambda self, Z: calls.append(len(Z)) or evaluate(self, Z)
+    )
+    misfit.moved(large.landmarks[:30])
+    assert 1 <= calls.count(30) < 5
+    misfit.moved(large.landmarks[:5])
+    assert calls.count(5) > 8
+
+
 @pytest.mark.parametrize("shift", [0.0, 3.0])
 def test_functions_that_turn_out_indefinite(rng, shift):
     """With a negative diagonal, and with negative eigenvalues only."""

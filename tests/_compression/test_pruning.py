@@ -14,6 +14,7 @@ from nysplus._compression.pruning import (
     REMOVALS,
     PruningRules,
     eliminated,
+    listed,
     reduced,
     shortlist,
     tamed,
@@ -90,6 +91,22 @@ def test_a_shortlist_keeps_what_counts(rng):
     X = rng.randn(40, 3)
     small = reduced(many, 20, rules=rules)[0]
     np.testing.assert_allclose(small(X), many(X), atol=1e-3 * np.abs(many(X)).max())
+
+
+@pytest.mark.parametrize(
+    ("n", "competing"), [(10, 1000), (250, 1000), (400, 1600), (1000, 2000), (2000, 3000)]
+)
+def test_fewer_landmarks_compete_for_each_of_many_places(n, competing):
+    assert PruningRules().count(n) == competing
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_a_shortlist_serves_removals_and_merges(rng, merge):
+    large, X = factories.expansion(rng.randn(30, 3), rng, RBF(0.3)), rng.randn(50, 3)
+    weight = rng.rand(50)
+    competing = listed(large, 8, X, weight)
+    again = reduced(large, 8, X, weight, merge, competing=competing)[0]
+    np.testing.assert_array_equal(again(X), reduced(large, 8, X, weight, merge)[0](X))
 
 
 def test_units_do_not_matter(rng):

@@ -19,9 +19,16 @@ import scipy.sparse as sp
 
 from nysplus._bytes.budget import Budget, ModelShape, Size, csr_model_bytes
 from nysplus._bytes.quantise import quantise, representable_types
-from nysplus._compression.pruning import DEFAULT_PRUNING, PruningRules, reduced
+from nysplus._compression.pruning import (
+    DEFAULT_PRUNING,
+    PruningRules,
+    Shortlist,
+    listed,
+    reduced,
+)
 from nysplus._fit.plan import make_alphas
 from nysplus._holdout import Positions, mean_score
+from nysplus._learning.candidates import Deadline
 from nysplus._learning.gradients import Parameters
 from nysplus._learning.refine import MAX_RANK, Refinement
 from nysplus._learning.setup import TrainingSetup, score_unit
@@ -34,6 +41,7 @@ from nysplus.landmarks import Auto, Problem, select_landmarks
 
 # Landmarks of the larger model that are fitted again to estimate optimism: more cost time only.
 OPTIMISM_LANDMARKS = 1000
+UNLIMITED = Deadline(None)
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,7 @@ def pruned_models(
     budget: Budget | None,
     rows: Block | None = None,
     rules: PruningRules = DEFAULT_PRUNING,
+    deadline: Deadline = UNLIMITED,
 ) -> Iterator[SmallerModel]:
     """Yield models of several sizes that reproduce the scores of a larger one.
 
@@ -94,21 +103,25 @@ def pruned_models(
     X, weight = (None, None) if rows is None else (rows.X, rows.weight)
     n, sparse = expansion.landmarks.shape[0], sp.issparse(expansion.landmarks)
 
-    def removed(n: int) -> tuple[KernelExpansion, Positions | None]:
-        return reduced(expansion, n, X, weight, rules=rules)
+    def pruned(
+        n: int, merge: bool = False, competing: Shortlist | None = None
+    ) -> tuple[KernelExpansion, Positions | None]:
+        return reduced(expansion, n, X, weight, merge, rules, deadline.share(0.5), competing)
 
-    for size in sizes:
-        if not sparse and isinstance(expansion.kernel, RBF) and size.n < n:
-            small, kept = reduced(expansion, size.n, X, weight, merge=True, rules=rules)
-            yield SmallerModel(small, kept, dtypes=size.dtypes)
+    # under a time limit the largest model comes first, which is the best one most of the time
+    for size in sizes if deadline.seconds is None else sizes[::-1]:
         if sparse and budget is not None:
             shape = model_shape(expansion)
             small, kept = budget.largest_within(
-                size.n, shape, removed, lambda found: _csr_bytes(found[0])
+                size.n, shape, pruned, lambda found: _csr_bytes(found[0])
             )
-        else:
-            small, kept = removed(size.n)
-        yield SmallerModel(small, kept, dtypes=size.dtypes)
+            yield SmallerModel(small, kept, dtypes=size.dtypes)
+            continue
+        competing = listed(expansion, size.n, X, weight, rules) if size.n < n else None
+        ways = [True, False] if not sparse and isinstance(expansion.kernel, RBF) else [False]
+        for merge in ways if size.n < n else [False]:
+            small, kept = pruned(size.n, merge, competing)
+            yield SmallerModel(small, kept, dtypes=size.dtypes)
 
 
 def model_shape(expansion: KernelExpansion) -> ModelShape:
@@ -139,6 +152,7 @@ class Candidates:
     budget : Budget or None
     rng : RandomState
     pruning : PruningRules
+    deadline : Deadline
     """
 
     expansion: KernelExpansion
@@ -148,6 +162,7 @@ class Candidates:
     budget: Budget | None
     rng: np.random.RandomState
     pruning: PruningRules = DEFAULT_PRUNING
+    deadline: Deadline = UNLIMITED
 
     def models(self, sizes: list[Size], optimism: float) -> Iterator[SmallerModel]:
         """Yield pruned, regressed and learned models of several sizes.
@@ -161,7 +176,10 @@ class Candidates:
         """
         dtypes: dict[int, tuple[str, ...]] = {}
         rows = self.rows.take(self.used)
-        for small in pruned_models(self.expansion, sizes, self.budget, rows, self.pruning):
+        pruned = pruned_models(
+            self.expansion, sizes, self.budget, rows, self.pruning, self.deadline
+        )
+        for small in pruned:
             Z = small.expansion.landmarks
             regressed = self._regressed(self._problem.blocks, Z)
             yield replace(small, optimism=optimism)
@@ -227,7 +245,8 @@ class Candidates:
         setup = TrainingSetup.of(self._mapped, size.rank, self.rng)
         (recipe,) = Refinement(search=False).recipes(len(self.rows))
         first = setup.first(self._select(size.n), recipe.width)
-        trained = setup.train(first, recipe.options, seed, self.used)
+        seconds = self.deadline.share(0.5)
+        trained = setup.train(first, recipe.options, seed, self.used, seconds)
 
         def model(p: Parameters, unit: float = 1.0) -> KernelExpansion:
             """Return the function of the rows before the map of the larger model."""
@@ -237,6 +256,7 @@ class Candidates:
         unit = score_unit(model(trained)(self.held_out.X))
 
         def continued() -> KernelExpansion:
-            return model(setup.continue_training(trained, recipe.options, seed), unit)
+            left = self.deadline.share(1.0)
+            return model(setup.continue_training(trained, recipe.options, seed, left), unit)
 
         return SmallerModel(model(trained, unit), None, False, size.dtypes, continued=continued)

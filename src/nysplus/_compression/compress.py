@@ -6,7 +6,7 @@ candidates (:mod:`nysplus._compression.candidates`), and held-out rows choose am
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -24,6 +24,7 @@ from nysplus._compression.candidates import Candidates, SmallerModel, model_shap
 from nysplus._compression.pruning import DEFAULT_PRUNING, PruningRules, check_number
 from nysplus._fit.model import FittedModel
 from nysplus._holdout import best_of, mean_score, split_positions
+from nysplus._learning.candidates import Deadline
 from nysplus._learning.refine import MIN_ROWS
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Block, RowBlocks
@@ -36,8 +37,9 @@ from nysplus._rows.targets import (
     ValueTargets,
 )
 from nysplus._runtime.checkpoint import Journal
-from nysplus._runtime.progress import Progress
+from nysplus._runtime.progress import Progress, progress_lines
 from nysplus._typing import Float
+from nysplus._validation import check_positive
 from nysplus.expansion import KernelExpansion
 
 
@@ -69,6 +71,7 @@ def compress_model(
     budget: Any = None,
     X: Any = None,
     y: Any = None,
+    max_seconds: float | None = None,
     rules: CompressionRules = DEFAULT_RULES,
 ) -> Any:
     """Return a copy of a fitted model with fewer landmarks, or in fewer bytes.
@@ -88,6 +91,9 @@ def compress_model(
         the scores at the landmarks.
     y : targets, as for `fit`, optional
         Targets of the rows; by default the predictions of `model`.
+    max_seconds : float, optional
+        Approximate time limit: after it the best model so far is returned. One model is always
+        made.
     rules : CompressionRules, optional
 
     Returns
@@ -104,6 +110,9 @@ def compress_model(
         )
     if X is None and y is not None:
         raise ValueError("Got y without X. Pass the rows that the targets belong to.")
+    if max_seconds is not None:
+        check_positive("max_seconds", max_seconds)
+    deadline = Deadline(max_seconds)
     expansion, limit = model.expansion_, make_budget(budget)
     n = expansion.landmarks.shape[0]
     if n_components is not None:
@@ -117,11 +126,12 @@ def compress_model(
         limit = limit.reserving(center)
     sizes = [Size(int(n_components or n))] if limit is None else _sizes(expansion, limit)
     if X is not None:
-        return _compressed_by_rows(model, expansion, center, X, y, sizes, limit, rules)
+        return _compressed_by_rows(model, expansion, center, X, y, sizes, limit, deadline, rules)
     points = expansion.origins()
     rows = Block(points, np.arange(n), ValueTargets(expansion(points)))
-    models = pruned_models(expansion, sizes, limit, rules=rules.pruning)
-    return _copy(model, _best(models, rows, rows.blocks(), limit), center)
+    models = pruned_models(expansion, sizes, limit, None, rules.pruning, deadline)
+    search = Search(rows, rows.blocks(), limit, deadline, progress_lines(model))
+    return _copy(model, search.best(models), center)
 
 
 def _compressed_by_rows(
@@ -132,6 +142,7 @@ def _compressed_by_rows(
     y: Any,
     sizes: list[Size],
     budget: Budget | None,
+    deadline: Deadline,
     rules: CompressionRules,
 ) -> Any:
     """Return the smaller model that is best on held-out rows; the other rows make it."""
@@ -141,14 +152,16 @@ def _compressed_by_rows(
         rows = replace(rows, X=project(rows.X, None, center))
     if len(rows) < MIN_ROWS:
         held_out, others = rows, rows.blocks()
-        models = pruned_models(expansion, sizes, budget, rows, rules.pruning)
+        models = pruned_models(expansion, sizes, budget, rows, rules.pruning, deadline)
     else:
         positions, used = split_positions(len(rows), rules.count_held_out(len(rows)), rng)
         held_out, others = rows.take(positions), rows.take(used).blocks()
-        candidates = Candidates(expansion, rows, used, held_out, budget, rng, rules.pruning)
+        candidates = Candidates(
+            expansion, rows, used, held_out, budget, rng, rules.pruning, deadline
+        )
         taught = y is not None or len(rows) >= rules.min_taught_rows
         models = candidates.models(sizes, candidates.optimism() if taught else 0.0)
-    small = _best(models, held_out, others, budget)
+    small = Search(held_out, others, budget, deadline, progress_lines(model)).best(models)
     scaling = model._model.scaling
     labels = held_out.labels if others.discrete and y is not None else None
     if y is None and scaling is not None and not small.reproduces:
@@ -159,23 +172,51 @@ def _compressed_by_rows(
     return _copy(model, small.finished(others), center, scaling)
 
 
-def _best(
-    models: Iterable[SmallerModel], held_out: Block, others: RowBlocks, budget: Budget | None
-) -> SmallerModel:
-    """Return the model within the budget that is best on held-out rows; of equal ones the first."""
-    versions = (
-        version
-        for model in models
-        for version in model.versions(others)
-        if budget is None or version.expansion.n_bytes <= budget.available
-    )
-    first = next(versions, None)
-    if first is None:
-        raise out_of_range()
-    return best_of(
-        chain([first], versions),
-        lambda version: mean_score(version.expansion, held_out) - version.optimism,
-    )
+@dataclass(frozen=True)
+class Search:
+    """The choice among smaller models.
+
+    Attributes
+    ----------
+    held_out : Block
+        Rows that decide.
+    others : RowBlocks
+        Rows on which the coefficients of quantised models are solved again.
+    budget : Budget or None
+    deadline : Deadline
+    progress : Progress
+    """
+
+    held_out: Block
+    others: RowBlocks
+    budget: Budget | None
+    deadline: Deadline
+    progress: Progress
+
+    def best(self, models: Iterable[SmallerModel]) -> SmallerModel:
+        """Return the model within the budget that is best on held-out rows; of equals the first."""
+        versions = self._versions(models)
+        with self.progress.stage("compress", None, None) as advance:
+            first = next(versions, None)
+            if first is None:
+                raise out_of_range()
+
+            def score(version: SmallerModel) -> float:
+                advance(len(self.held_out))
+                return mean_score(version.expansion, self.held_out) - version.optimism
+
+            return best_of(chain([first], versions), score)
+
+    def _versions(self, models: Iterable[SmallerModel]) -> Iterator[SmallerModel]:
+        """Yield the models in each storage type, until the time is over."""
+        found = False
+        for model in models:
+            for version in model.versions(self.others):
+                if self.budget is None or version.expansion.n_bytes <= self.budget.available:
+                    found = True
+                    yield version
+            if found and self.deadline.over:
+                return
 
 
 def _copy(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +21,9 @@ SMOOTHNESS, ROW_SMOOTHNESS = 1e-4, 1e-5
 # Added to the diagonal of a matrix before its factorisation, in units of k(x, x) ε; the factor up
 # to which it may be raised; and the same for :func:`nysplus._compression.pruning.tamed`.
 JITTER, MOST_JITTER, TAMED_JITTER = 1e-6, 1e6, 1e-3
-# Steps of L-BFGS: further steps change the last digits only.
-STEPS = 30
+# Steps of L-BFGS, at most, and the decrease of the distance at which they end, as a share of the
+# mean square of the scores: many landmarks reproduce the scores before they move, and need few.
+STEPS, TOLERANCE = 30, 1e-5
 
 
 def indefinite_kernel(kernel: Kernel) -> ValueError:
@@ -118,7 +121,8 @@ class Misfit:
         """Return the equations of the coefficients for given landmarks."""
         points = points.astype(np.float64, copy=False)
         K, B = self.kernel(self.X, points), self.kernel(points, points)
-        M = K.T @ (self.weight[:, None] * K)
+        weighted = np.sqrt(self.weight)[:, None] * K
+        M = weighted.T @ weighted  # of one array: BLAS computes one half of it
         M += self.epsilon * B
         jitter = self.jitter
         while (found := cholesky(M, jitter)) is None:
@@ -130,9 +134,10 @@ class Misfit:
 
     def solve(self, points: Any) -> Float:
         """Return the best coefficients for given landmarks, of shape (n, L)."""
-        return self._coefficients(self.parts(points))
+        return self.coefficients(self.parts(points))
 
-    def _coefficients(self, parts: Parts) -> Float:
+    def coefficients(self, parts: Parts) -> Float:
+        """Return the best coefficients for the landmarks of given equations."""
         cross = parts.K.T @ (self.weight[:, None] * self.F)
         return parts.solve(cross + self.epsilon * parts.C)
 
@@ -142,7 +147,7 @@ class Misfit:
         At the best coefficients the derivative by the coefficients is zero.
         """
         parts = self.parts(points)
-        A = self._coefficients(parts)
+        A = self.coefficients(parts)
         left = self.F - parts.K @ A
         weighted = self.weight[:, None] * left
         value = float((weighted * left).sum() + parts.jitter * (A**2).sum())
@@ -158,22 +163,37 @@ class Misfit:
             gradient += H.sum(axis=1)[:, None] * points - H @ others
         return value, 2.0 * gradient
 
-    def moved(self, points: Any) -> Float:
+    def moved(self, points: Any, seconds: float | None = None) -> Float:
         """Move landmarks so that the distance decreases.
 
         For dense landmarks and a kernel with gradients.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n, d)
+        seconds : float, optional
+            Time limit; the best landmarks so far are returned.
         """
         # in units of the kernel's length, and of the model's mean square, or one if it is zero
         unit = 1.0 / np.sqrt(2.0 * float(self.kernel.get_params()["gamma"]))
         size = float((self.weight @ self.F**2).sum()) or 1.0
-        start = points.astype(np.float64)
+        start, begin = points.astype(np.float64), time.perf_counter()
+        best: tuple[float, Float] = np.inf, start
 
         def scaled(steps: Float) -> tuple[float, Float]:
-            value, gradient = self.value_and_gradient(unit * steps.reshape(start.shape))
+            nonlocal best
+            Z = unit * steps.reshape(start.shape)
+            value, gradient = self.value_and_gradient(Z)
+            best = min(best, (value, Z), key=lambda found: found[0])
+            if seconds is not None and time.perf_counter() - begin >= seconds:
+                raise _TimeIsUp
             return value / size, unit / size * gradient.ravel()
 
-        found = minimize(
-            scaled, start.ravel() / unit, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
-        )
-        best: Float = unit * found.x.reshape(start.shape)
-        return best
+        options = {"maxiter": STEPS, "ftol": TOLERANCE}
+        with suppress(_TimeIsUp):
+            minimize(scaled, start.ravel() / unit, jac=True, method="L-BFGS-B", options=options)
+        return best[1]
+
+
+class _TimeIsUp(Exception):
+    """The time limit of an optimisation is over."""

@@ -65,9 +65,63 @@ class PruningRules:
     # landmarks most are close to other landmarks, and removals cost the cube of their number.
     shortlist_ratio: int = 4
     min_shortlist: int = 1000
+    # In longer lists fewer landmarks compete for each place: most of them are kept anyway.
+    long_shortlist: int = 2000
+    long_shortlist_ratio: float = 1.5
+
+    def count(self, n: int) -> int:
+        """Return the number of landmarks that compete for `n` places."""
+        few = min(self.shortlist_ratio * n, self.long_shortlist)
+        return max(few, int(self.long_shortlist_ratio * n), self.min_shortlist)
 
 
 DEFAULT_PRUNING = PruningRules()
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """The landmarks that compete for the places of a smaller expansion.
+
+    Attributes
+    ----------
+    misfit : Misfit
+        Distance from the larger expansion.
+    kept : ndarray of shape (k,)
+        Positions among the landmarks of the larger expansion.
+    M : ndarray of shape (k, k)
+        Left side of the equations of the coefficients.
+    A : ndarray of shape (k, L)
+        Coefficients of the landmarks on the list, without the others.
+    """
+
+    misfit: Misfit
+    kept: Positions
+    M: Float
+    A: Float
+
+
+def listed(
+    expansion: KernelExpansion,
+    n: int,
+    X: Any = None,
+    weight: Float | None = None,
+    rules: PruningRules = DEFAULT_PRUNING,
+) -> Shortlist:
+    """Return the shortlist for `n` landmarks; for the parameters see :func:`reduced`."""
+    kernel, Z = expansion.kernel, expansion.landmarks
+    if not kernel.positive_semidefinite and not isinstance(kernel, FunctionKernel):
+        raise indefinite_kernel(kernel)
+    plain = replace(expansion, projection=None, packed=None)
+    if X is not None and expansion.projection is not None:
+        X = project(X, expansion.projection)
+    compared = _compared_rows(Z, X, weight)
+    smoothness = SMOOTHNESS if X is None else ROW_SMOOTHNESS
+    kept = shortlist(plain, n, rules)
+    misfit = Misfit.of(plain, *compared, smoothness)
+    if misfit.cancels:
+        misfit = Misfit.of(tamed(plain, Z[kept], *compared), *compared, smoothness)
+    parts = misfit.parts(Z[kept])
+    return Shortlist(misfit, kept, parts.M, misfit.coefficients(parts))
 
 
 def reduced(
@@ -77,10 +131,12 @@ def reduced(
     weight: Float | None = None,
     merge: bool = False,
     rules: PruningRules = DEFAULT_PRUNING,
+    seconds: float | None = None,
+    competing: Shortlist | None = None,
 ) -> tuple[KernelExpansion, Positions | None]:
     """Return an expansion with fewer landmarks, as close to the given one as possible.
 
-    O(b n'² + n'³) for b rows and n' competing landmarks, 4 n or 1000; then 30 steps of
+    O(b n'² + n'³) for b rows and n' competing landmarks, 4 n or 1000; then at most 30 steps of
     O(b n² + n³) for kernels with gradients.
 
     Parameters
@@ -97,6 +153,10 @@ def reduced(
     merge : bool
         Whether landmarks are merged instead of removed; for dense landmarks of the RBF kernel.
     rules : PruningRules, optional
+    seconds : float, optional
+        Time limit of the moves.
+    competing : Shortlist, optional
+        What :func:`listed` has returned for the same parameters.
 
     Returns
     -------
@@ -108,25 +168,16 @@ def reduced(
     check_number(n, Z.shape[0])
     if n == Z.shape[0]:
         return expansion, np.arange(n)
-    if not kernel.positive_semidefinite and not isinstance(kernel, FunctionKernel):
-        raise indefinite_kernel(kernel)
-    plain = replace(expansion, projection=None, packed=None)
-    if X is not None and expansion.projection is not None:
-        X = project(X, expansion.projection)
-    compared = _compared_rows(Z, X, weight)
-    smoothness = SMOOTHNESS if X is None else ROW_SMOOTHNESS
-    kept = shortlist(plain, n, rules)
-    misfit = Misfit.of(plain, *compared, smoothness)
-    if misfit.cancels:
-        misfit = Misfit.of(tamed(plain, Z[kept], *compared), *compared, smoothness)
-    A, moves = misfit.solve(Z[kept]), kernel.differentiable and not sp.issparse(Z)
+    some = competing or listed(expansion, n, X, weight, rules)
+    misfit, kept = some.misfit, some.kept
     if merge:
-        points = merged(kernel, Z[kept], A, n)
+        points = merged(kernel, Z[kept], some.A, n)
     else:
-        kept = kept[eliminated(misfit.parts(Z[kept]).M, A, n)[0]]
+        kept = kept[eliminated(some.M, some.A, n)[0]]
         points = Z[kept]
+    moves = kernel.differentiable and not sp.issparse(Z)
     if moves:
-        points = misfit.moved(points).astype(float_dtype(Z.dtype))
+        points = misfit.moved(points, seconds).astype(float_dtype(Z.dtype))
     double = KernelExpansion(kernel, points, misfit.solve(points), misfit.b)
     rows = misfit.X.astype(expansion.dual_coef.dtype)
     small = in_float32(double, Blocks(rows, ValueTargets(misfit.F)))
@@ -217,7 +268,7 @@ def shortlist(
     coefficients.
     """
     Z, A = expansion.landmarks, expansion.dual_coef
-    most = max(rules.shortlist_ratio * n, rules.min_shortlist)
+    most = rules.count(n)
     if Z.shape[0] <= most:
         return np.arange(Z.shape[0])
     size = np.einsum("ij,ij->i", A, A, dtype=np.float64)

@@ -110,7 +110,7 @@ class Candidate:
         return float(self.options.n_rows) * (6.0 * n * (r + L) + 4.0 * d * r)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Deadline:
     """The time that is left of a number of seconds; None for unlimited time."""
 
@@ -122,3 +122,8 @@ class Deadline:
         if self.seconds is None:
             return None
         return max(share * (self.seconds - (time.perf_counter() - self._begin)), 1e-3)
+
+    @property
+    def over(self) -> bool:
+        """Whether no time is left."""
+        return self.seconds is not None and time.perf_counter() - self._begin >= self.seconds

@@ -8,7 +8,6 @@ more than chance.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from nysplus._learning.validation import ValidationScores
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import RowBlocks
 from nysplus._runtime.memory import working_bytes
-from nysplus._validation import check_count
+from nysplus._validation import check_count, check_positive
 from nysplus.expansion import KernelExpansion, stored_bytes
 from nysplus.kernels import Kernel
 from nysplus.landmarks import LandmarkSelector, Problem
@@ -124,9 +123,9 @@ class Refinement(BaseEstimator):
         check_count("n_epochs", self.n_epochs, optional=True)
         check_count("batch_size", self.batch_size, optional=True)
         check_count("max_rows", self.max_rows, at_least=MIN_ROWS)
-        _check_positive("learning_rate", self.learning_rate)
+        check_positive("learning_rate", self.learning_rate)
         if self.max_seconds is not None:
-            _check_positive("max_seconds", self.max_seconds)
+            check_positive("max_seconds", self.max_seconds)
         if self.widths is None:
             return
         if not isinstance(self.widths, (tuple, list)) or not self.widths:
@@ -134,7 +133,7 @@ class Refinement(BaseEstimator):
                 f"widths={self.widths!r} must be None or a tuple of at least one positive number."
             )
         for width in self.widths:
-            _check_positive("widths", width)
+            check_positive("widths", width)
 
     def rank_of(self, n_features: int) -> int:
         """Return the columns of the map for a number of features."""
@@ -195,12 +194,6 @@ class Refinement(BaseEstimator):
             *(Recipe(width, plain) for width in widths[:-1]),
             *(Recipe(widths[-1], replace(calm, weight_decay=decay)) for decay in VALUE_DECAYS),
         ]
-
-
-def _check_positive(name: str, value: Any) -> None:
-    is_number = isinstance(value, (Real, np.number)) and value is not True
-    if not is_number or not 0 < value < np.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number above 0.")
 
 
 def make_refinement(refine: Any) -> Refinement | None:

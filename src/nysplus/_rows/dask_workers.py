@@ -50,18 +50,17 @@ def repeated(attempt: Callable[[], Result]) -> Result:
     """
     from distributed.client import CancelledError
 
-    lost: Exception | None = None
     for _ in range(ATTEMPTS):
-        try:
+        # the error is not kept: it would keep futures of the attempt, and so their tasks alive,
+        # which wait for lost workers and are inputs of the next attempt
+        with suppress(CancelledError, WorkersLost):
             return attempt()
-        except (CancelledError, WorkersLost) as error:
-            lost = error
     raise RuntimeError(
         f"A pass over the rows was started {ATTEMPTS} times, and each time workers were lost that "
         "had a part of it. If their logs show that they ran out of memory, use smaller partitions "
         "or fewer landmarks. Rows that were sent by client.scatter cannot be computed again: build "
         "the collection from functions or files."
-    ) from lost
+    )
 
 
 @contextmanager
@@ -76,7 +75,7 @@ def watched(client: Any, futures: Futures, keys: Callable[[], Iterable[Any]]) ->
     client : distributed.Client
     futures : dict from key to Future
         The unfinished futures; only the last one may depend on others. The caller may remove the
-        others at any time.
+        others at any time. Empty at the end.
     keys : callable
         Returns the keys of all tasks that the futures may wait for.
 
@@ -102,11 +101,14 @@ def watched(client: Any, futures: Futures, keys: Callable[[], Iterable[Any]]) ->
     thread.start()
     try:
         yield
-    except CancelledError as error:
-        raise (reasons[0] if reasons else error) from None
+    except CancelledError:
+        if not reasons:
+            raise
+        raise reasons.pop() from None
     finally:
         end.set()
         thread.join()
+        futures.clear()
 
 
 def _hopeless(

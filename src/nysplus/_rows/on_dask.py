@@ -174,7 +174,8 @@ class DaskRows:
                 for number in homes
             }
             begun = {future.key: future for future in self._begun(leaves).values()}
-            with watched(self.client, begun, lambda: self._keys() | set(begun)):
+            own = set(begun)
+            with watched(self.client, begun, lambda: self._keys() | own):
                 found: list[Chunk] = self.client.gather(list(begun.values()))
             return found
 
@@ -249,13 +250,16 @@ class DaskRows:
         unfinished = {future.key: future for future in (*begun.values(), root)}
         waiting = as_completed(list(begun.values()))
         del begun, level  # a future that is referred to keeps its result on the workers
-        with watched(self.client, unfinished, lambda: self._keys() | own):
-            for future in waiting:
-                if future is not root:
-                    del unfinished[future.key]
-                if future.status == "finished":
-                    count(numbers[future.key])
-            return root.result()
+        try:
+            with watched(self.client, unfinished, lambda: self._keys() | own):
+                for future in waiting:
+                    if future is not root:
+                        del unfinished[future.key]
+                    if future.status == "finished":
+                        count(numbers[future.key])
+                return root.result()
+        finally:
+            future = root = None  # an error keeps this frame
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ except ImportError:
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Progress", "progress_of", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Progress", "progress_lines", "progress_of", "with_callbacks"]
 
 Advance = Callable[[int], None]
 
@@ -171,6 +171,18 @@ def _callback_context(estimator: Any) -> Any:
     return estimator._init_callback_context(max_subtasks=None)
 
 
+def _lines(estimator: Any) -> list[Any]:
+    """Return the listeners that `verbose` asks for."""
+    if not estimator.verbose:
+        return []
+    return [_TerminalLine(type(estimator).__name__, keep=estimator.verbose > 1)]
+
+
+def progress_lines(estimator: Any) -> Progress:
+    """Return the progress of work after a fit of `estimator`, for its `verbose` alone."""
+    return Progress(*_lines(estimator))
+
+
 @contextmanager
 def progress_of(estimator: Any, X: Any, y: Any) -> Iterator[Progress]:
     """Open the progress of one fit of `estimator`, for its callbacks and its `verbose`.
@@ -178,9 +190,7 @@ def progress_of(estimator: Any, X: Any, y: Any) -> Iterator[Progress]:
     ``verbose=1`` updates a line on a terminal and writes nothing elsewhere; ``verbose=2`` also
     writes a line for every finished pass to pipes and log files.
     """
-    listeners: list[Any] = []
-    if estimator.verbose:
-        listeners.append(_TerminalLine(type(estimator).__name__, keep=estimator.verbose > 1))
+    listeners = _lines(estimator)
     context = _callback_context(estimator)
     if context is not None:
         context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)

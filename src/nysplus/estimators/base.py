@@ -245,6 +245,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
         y: Any = None,
         *,
         budget: int | str | None = None,
+        max_seconds: float | None = None,
     ) -> Any:
         """Return a smaller model, without a fit from scratch.
 
@@ -263,13 +264,15 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
             Targets of the rows; by default the predictions of this model.
         budget : int or str, optional
             Largest size of the model, such as "16kB", instead of `n_components`.
+        max_seconds : float, optional
+            Approximate time limit: after it the best model so far is returned.
 
         Returns
         -------
         estimator of the same class
             A fitted copy; this estimator is not changed.
         """
-        return compress_model(self, n_components, budget, X, y)
+        return compress_model(self, n_components, budget, X, y, max_seconds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :func:`nysplus.load` reads; never pickle.
