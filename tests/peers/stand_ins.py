@@ -12,6 +12,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn import linear_model, svm
 from sklearn.base import is_regressor
 from sklearn.kernel_ridge import KernelRidge as PeerKernelRidge
@@ -77,8 +78,13 @@ def coefficients(estimator: Any) -> Any:
     """Return the coefficients of the features, which a model with a linear kernel has."""
     if estimator.kernel != "linear":
         raise AttributeError("coef_ is only available when using a linear kernel")
-    coef = np.asarray((estimator.landmarks_.T @ estimator.dual_coef_).T)
+    coef = np.asarray((estimator.landmarks_.T @ estimator.expansion_.dual_coef).T)
     return coef[0] if is_regressor(estimator) and len(coef) == 1 else coef
+
+
+def as_landmarks(estimator: Any, values: Any) -> Any:
+    """Return a matrix that is sparse if the landmarks are, as the attributes of libsvm's models."""
+    return sp.csr_matrix(values) if sp.issparse(estimator.landmarks_) else values
 
 
 def plan(estimator: Any, rows: Any) -> Any:
@@ -96,7 +102,13 @@ def plan(estimator: Any, rows: Any) -> Any:
 
 LINEAR = {"kernel": "linear", "gamma": None, "coef_": property(coefficients)}
 BY_C = {"alpha": property(from_C), "coef_": property(coefficients)}
-SVC = stand_in(svm.SVC, NystroemClassifier, _plan=plan, **BY_C)
+LIBSVM = {
+    "support_": property(lambda estimator: estimator.landmark_indices_),
+    "support_vectors_": property(lambda estimator: estimator.landmarks_),
+    "dual_coef_": property(lambda e: as_landmarks(e, e.expansion_.dual_coef)),
+    "coef_": property(lambda e: as_landmarks(e, coefficients(e))),
+}
+SVC = stand_in(svm.SVC, NystroemClassifier, _plan=plan, **BY_C | LIBSVM)
 SVR = stand_in(svm.SVR, NystroemRegressor, _plan=plan, **BY_C)
 LinearSVC = stand_in(svm.LinearSVC, NystroemClassifier, **LINEAR | BY_C)
 LogisticRegression = stand_in(linear_model.LogisticRegression, NystroemClassifier, **LINEAR | BY_C)
