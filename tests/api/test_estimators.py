@@ -185,6 +185,7 @@ def test_balanced_counts_by_sample_weight(moons):
 
 @pytest.mark.parametrize("selection", ["uniform", "kmeans", "negative-margin", "support-centroids"])
 @pytest.mark.parametrize("gamma", [1e-12, 1e12])
+@pytest.mark.filterwarnings("ignore:The model predicts 1 of the 2 classes")
 def test_kernels_that_are_all_one_or_the_identity(selection, gamma, moons):
     X, y = moons
     scores = small(selection=selection, gamma=gamma).fit(X, y).decision_function(X)
@@ -362,7 +363,9 @@ def test_public_names():
 
 def test_a_kernel_that_is_zero_at_its_landmark(rng, capfd):
     X, y = rng.rand(100, 5), rng.randint(0, 2, 100)
-    model = NystroemClassifier(1, kernel="additive_chi2", random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="The model predicts 1 of the 2 classes"):
+        model = NystroemClassifier(1, kernel="additive_chi2", random_state=0).fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
-    NystroemClassifier(kernel="linear", selection=np.zeros((1, 5))).fit(X, y)
+    with pytest.warns(UserWarning, match="The model predicts 1 of the 2 classes"):
+        NystroemClassifier(kernel="linear", selection=np.zeros((1, 5))).fit(X, y)
     assert capfd.readouterr().err == ""

@@ -176,11 +176,14 @@ def _linear(graph: _Graph, kernel: Linear, X: str, Z: str, points: Float) -> str
 
 
 def _cosine(graph: _Graph, kernel: Cosine, X: str, Z: str, points: Float) -> str:
+    def divided(rows: str, sizes: str) -> str:
+        zero = graph.node("Equal", sizes, graph.number(0.0))
+        return graph.node("Div", rows, graph.node("Where", zero, graph.number(1.0), sizes))
+
     def normalised(rows: str) -> str:
-        norms = graph.node("Sqrt", graph.squares(rows, keepdims=True))
-        # scikit-learn divides by 1 where the norm is no more than rounding
-        tiny = graph.node("Less", norms, graph.number(10.0 * np.finfo(graph.dtype).eps))
-        return graph.node("Div", rows, graph.node("Where", tiny, graph.number(1.0), norms))
+        # first by the sum of absolute values: squares of rows as given might overflow, or vanish
+        rows = divided(rows, graph.sum(graph.node("Abs", rows), 1, keepdims=True))
+        return divided(rows, graph.node("Sqrt", graph.squares(rows, keepdims=True)))
 
     return graph.products(normalised(X), normalised(Z))
 
