@@ -10,6 +10,7 @@ import reference
 import scipy.sparse as sp
 
 from nysplus import NystroemClassifier
+from nysplus._rows.projected import project
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
 
@@ -67,3 +68,18 @@ def test_sparse_landmarks_count_their_three_arrays():
     Z = sp.csr_matrix(np.eye(5))
     expansion = KernelExpansion(RBF(1.0), Z, np.ones((5, 1)), np.zeros(1))
     assert expansion.n_bytes == 5 * 8 + (5 + 6) * Z.indices.itemsize + 5 * 8 + 8
+
+
+@pytest.mark.parametrize("shape", [None, (4,), (4, 2), (4, 4)])
+def test_origins_are_mapped_to_the_landmarks(shape, rng):
+    P = None if shape is None else rng.randn(*shape)
+    Z = rng.randn(6, 2 if shape == (4, 2) else 4)
+    origins = KernelExpansion(RBF(1.0), Z, np.ones((6, 1)), np.zeros(1), P).origins()
+    assert origins.shape == (6, 4)
+    np.testing.assert_allclose(project(origins, P), Z)
+
+
+def test_origins_of_features_without_weight_are_zero(rng):
+    P, Z = np.array([2.0, 0.0, -0.5]), rng.randn(5, 3)
+    origins = KernelExpansion(RBF(1.0), Z, np.ones((5, 1)), np.zeros(1), P).origins()
+    np.testing.assert_allclose(origins, np.c_[Z[:, 0] / 2, np.zeros(5), -2 * Z[:, 2]])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nysplus._validation import check_count
+from nysplus._validation import as_values, check_count
 
 
 @pytest.mark.parametrize("value", [1, 7, np.int32(3), np.uint8(200)])
@@ -23,3 +23,11 @@ def test_the_least_count_and_none_can_be_allowed():
     check_count("n", None, optional=True)
     with pytest.raises(ValueError, match="n=1 must be an integer of at least 2 or None"):
         check_count("n", 1, at_least=2, optional=True)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_values_have_squares_that_can_be_summed(sign):
+    largest = sign * np.array([1.0, 1e100])
+    np.testing.assert_array_equal(as_values(largest), largest)
+    with pytest.raises(ValueError, match=r"a value of size 1\.1e\+100, and 1e\+100 is the largest"):
+        as_values(1.1 * largest)

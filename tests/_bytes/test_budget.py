@@ -81,8 +81,8 @@ def test_fewer_landmarks_are_built_until_they_fit():
         return 100 + 3 * n
 
     shape = ModelShape(6, 4)
-    assert Budget(130).largest_within(100, shape, build, int) == 100 + 3 * tried[-1] <= 130
-    assert tried[0] == 100
+    assert Budget(130).largest_within(100, shape, build, int) == 130
+    assert (tried[0], tried[-1]) == (100, 10)
     assert tried == sorted(tried, reverse=True)
     with pytest.raises(ValueError, match="takes 103 bytes"):
         Budget(102).largest_within(100, shape, build, int)
@@ -100,3 +100,8 @@ def test_maps_take_a_share_of_the_bytes():
 def test_a_map_leaves_room_for_two_landmarks():
     sizes = [size for n in range(40, 400) for size in Budget(n).learned_sizes(20, 1, 1000, 20)]
     assert min(size.n for size in sizes) == 2
+
+
+def test_the_smallest_map_has_one_direction():
+    sizes = Budget(4096).learned_sizes(50, 1, 1000, 1)
+    assert [size.rank for size in sizes] == [1]

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import factories
 import numpy as np
 import pytest
 import reference
@@ -16,6 +17,7 @@ from nysplus._ridge.conjugate_gradients import (
     sketched_scatter,
 )
 from nysplus._ridge.feature_map import EnsembleMap, FeatureMap, RandomizedMap, StandardMap
+from nysplus._ridge.solvers import Iterative
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus.kernels import RBF, Linear
@@ -359,3 +361,14 @@ def test_weights_equal_repeated_rows(rng):
         dense.features @ one.W + one.b, dense.features @ other.W + other.b, atol=1e-5
     )
     assert one.objective == pytest.approx(other.objective, rel=1e-9)
+
+
+def test_iterations_stop_far_below_the_tolerance():
+    """At 3e-8 of the objective by their own estimate, which may be off by a factor of three."""
+    for seed in range(4):
+        X, Y = factories.values(600, 4, seed=seed)
+        problem = factories.ridge_problem(X, Y, X[:40], RBF(0.3), alphas=(1e-3,), seed=seed)
+        (_, found), _ = Iterative(np.float64).solve(problem)
+        features = problem.feature_map.features(np.float64)(X)
+        best = reference.objective(features, Y, *reference.ridge(features, Y, 1e-3), 1e-3)
+        assert reference.objective(features, Y, found.W, found.b, 1e-3) / best - 1 < 1e-7

@@ -9,6 +9,7 @@ from sklearn.datasets import make_classification
 
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
+from nysplus._ridge.path import left_out_scores
 from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
 from nysplus._ridge.solvers import SOLVERS
 from nysplus._rows.blocks import Blocks
@@ -44,6 +45,15 @@ def test_scores_of_every_solver_are_those_of_fits_without_the_row(solver):
         assert np.abs(found.scores - expected).mean() < 0.5 * without
     else:
         np.testing.assert_allclose(found.scores, expected, atol=1e-6)
+
+
+def test_scores_of_rows_that_are_interpolated_are_finite_and_wrong():
+    """A leverage of 1, or above 1 by rounding, means that the row decides on its own score."""
+    Y, f = np.array([[1.0], [1.0], [1.0]]), np.array([[0.99], [0.99], [0.99]])
+    scores = left_out_scores(f, Y, np.array([0.5, 1.0, 1.0 + 1e-12]))
+    np.testing.assert_allclose(scores[0], 0.98)
+    assert np.isfinite(scores).all()
+    assert (scores[1:] < -1e7).all()
 
 
 def test_rows_that_float32_sums_interpolate_are_scored_with_float64_sums(rng):

@@ -125,3 +125,11 @@ def test_predicted_values_have_the_type_of_the_rows():
     assert code.decode(scores, np.float64).dtype == np.float64
     assert code.decode(scores, np.float32).dtype == np.float32
     assert code.decode(scores).dtype == np.float32
+
+
+def test_the_smallest_codes():
+    LabelCode(1).check()
+    ValueCode(1, True).check()
+    ValueCode(2, False).check()
+    with pytest.raises(ValueError, match="at least one"):
+        LabelCode(0).check()

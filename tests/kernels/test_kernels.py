@@ -204,8 +204,9 @@ def test_make_kernel():
         ValueError, match=r"kernel='gauss' is not known. Allowed are \['additive_chi2'"
     ):
         make_kernel("gauss")
-    with pytest.raises(ValueError, match=r"gamma=2\.0 has no effect beside kernel=RBF"):
-        make_kernel(RBF(), gamma=2.0)
+    for gamma in (2.0, "median"):
+        with pytest.raises(ValueError, match=f"gamma={gamma!r} has no effect beside kernel=RBF"):
+            make_kernel(RBF(), gamma=gamma)
 
 
 # ---- many rows against the same landmarks ------------------------------------------------------

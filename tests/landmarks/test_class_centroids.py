@@ -152,6 +152,14 @@ def test_the_pool_has_hardness_between_its_limits(overlapping):
     assert far < 0.7 * pool.hardness[pool.rows.targets.codes == 1].mean()
 
 
+@pytest.mark.parametrize(("n", "groups"), [(1, 1), (3, 1), (4, 2), (100, 10)])
+def test_groups_of_values_have_two_landmarks_or_more(n, groups, rng):
+    X = rng.randn(200, 2)
+    rule, problem = ClassCentroids(n_initial=10), problem_of(X, ValueTargets(X[:, :1]))
+    pool = rule.pool(problem, n, np.random.RandomState(0))
+    assert np.unique(pool.group).tolist() == list(range(groups))
+
+
 def test_hard_classes_get_more_landmarks(overlapping):
     X, y = overlapping
     problem = problem_of(X, ClassTargets(y, 3))

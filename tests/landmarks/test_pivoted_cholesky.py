@@ -85,6 +85,16 @@ def test_greedy_pivots_are_those_of_the_literal_elimination(kernel, block, pool)
     np.testing.assert_array_equal(found, reference.pivots(kernel(X, X), n, weight))
 
 
+@pytest.mark.parametrize("unit", [0.0625, 1.0, 16.0])
+def test_greedy_ties_are_left_for_better_rows(unit, rng):
+    """Rows of exactly the same length; those of the first block have nearly one direction."""
+    X = rng.choice([-1.0, 1.0], (14, 8))
+    X[:7] = 1.0 - 2.0 * np.eye(8)[:7]
+    X *= unit
+    found = pivoted_cholesky(Linear(), X, 6, np.ones(14), seeded(), greedy=True, block=4)
+    np.testing.assert_array_equal(found, reference.pivots(X @ X.T, 6, np.ones(14)))
+
+
 @pytest.mark.parametrize("block", [1, 5, 128])
 def test_greedy_ties_go_to_the_first_row(block):
     X = np.repeat(np.eye(20) * 10, 3, axis=0)  # one like the other, and no kernel between them

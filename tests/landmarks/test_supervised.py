@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
@@ -11,7 +13,14 @@ from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, ValueTargets
 from nysplus.kernels import RBF, Sigmoid
-from nysplus.landmarks import CholeskyPicker, NegativeMargin, Picker, Problem, Residual
+from nysplus.landmarks import (
+    CholeskyPicker,
+    NegativeMargin,
+    Picker,
+    Problem,
+    Residual,
+    SupportCentroids,
+)
 from nysplus.landmarks.supervised import _agreement
 
 
@@ -186,3 +195,17 @@ def test_bad_parameters(rule, message):
     X, y = make_moons(50, random_state=0)
     with pytest.raises(ValueError, match=message):
         NystroemClassifier(5, selection=rule).fit(X, y)
+
+
+def test_support_centroids_count_their_kernel_evaluations(mislabelled):
+    X, y, _ = mislabelled
+    got = select(SupportCentroids(n_initial=15, oversampling=2), X, y, n=20)
+    # B and moments of the pilot, and the scores of all centroids
+    assert got.n_kernel_evaluations == 15 * 15 + 400 * 15 + 40 * 15
+
+
+@pytest.mark.parametrize(("n_initial", "allowed"), [(40, True), (41, False)])
+def test_the_pilot_of_support_centroids_is_drawn_from_all_centroids(n_initial, allowed):
+    rule = SupportCentroids(n_initial=n_initial, oversampling=2)
+    with nullcontext() if allowed else pytest.raises(ValueError, match="exceeds the 40 centroids"):
+        rule.check(20, StandardMap())

@@ -117,6 +117,7 @@ MODELS = {
     "diagonal": lambda: _classifier(metric="diagonal"),
     "low rank": lambda: _classifier(metric=2),
     "full": lambda: _regressor(metric="full"),
+    "no ridge": lambda: _regressor(alpha=0),
 }
 
 
