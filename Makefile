@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-all test-oldest fuzz faults mutation lint pages architecture dist bench large selection kilobytes formats docs exactness numerics clean
+.PHONY: help demo test test-fast test-all test-oldest fuzz faults mutation peer-suites lint pages architecture dist bench large selection kilobytes formats docs exactness numerics clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -70,6 +70,9 @@ $(OLDEST)/.ready: pyproject.toml tests/oldest.txt
 	$(OLDEST)/$(BIN_NAME)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(OLDEST)/$(BIN_NAME)/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[all]" --group dev
 	@touch $@
+
+peer-suites: $(READY)  ## scikit-learn's own tests with our classes in the place of its own: some minutes
+	OMP_NUM_THREADS=1 $(BIN)/python tests/peers/peer_suites.py -n $(WORKERS) $(BY_FILE)
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .

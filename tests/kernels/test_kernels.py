@@ -168,6 +168,12 @@ def test_function_kernel_passes_its_parameters_and_checks_the_shape(rng):
         FunctionKernel(lambda X, Z: np.ones(3), vectorized=True)(X, X)
 
 
+def test_function_kernel_may_return_a_sparse_matrix(rng):
+    X = sp.csr_matrix(rng.rand(5, 4) * (rng.rand(5, 4) < 0.5))
+    kernel = FunctionKernel(lambda X, Z: X @ Z.T, vectorized=True)
+    np.testing.assert_allclose(kernel(X, X[:2]), Linear()(X, X[:2]))
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [

@@ -219,7 +219,8 @@ class FunctionKernel(Kernel):
         """Return the kernel matrix."""
         params = self.params or {}
         if self.vectorized:
-            K = np.asarray(self.function(X, Z, **params))
+            K = self.function(X, Z, **params)
+            K = K.toarray() if sp.issparse(K) else np.asarray(K)
         else:
             K = pairwise.pairwise_kernels(X, Z, metric=self.function, **params)
         if K.shape != (X.shape[0], Z.shape[0]):

@@ -1,0 +1,3 @@
+"""Tests of scikit-learn are run by `make peer-suites` only."""
+
+collect_ignore_glob = ["*.py"]
