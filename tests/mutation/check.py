@@ -34,7 +34,7 @@ import sys
 import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
@@ -236,15 +236,19 @@ class _Finder:
 
 
 class _Chosen:
-    """Plugin of pytest that runs the chosen tests in their order, and notes those that fail."""
+    """Plugin of pytest that runs the chosen tests in their order, and notes those that fail.
 
-    def __init__(self, tests: Sequence[str]) -> None:
+    Tests that are newer than the baseline come first.
+    """
+
+    def __init__(self, tests: Sequence[str], known: Collection[str]) -> None:
+        self.known = known
         self.rank = {test: rank for rank, test in enumerate(tests)}
         self.failed: list[str] = []
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        chosen = [item for item in items if item.nodeid in self.rank]
-        items[:] = sorted(chosen, key=lambda item: self.rank[item.nodeid])
+        chosen = [i for i in items if i.nodeid in self.rank or i.nodeid not in self.known]
+        items[:] = sorted(chosen, key=lambda item: self.rank.get(item.nodeid, -1))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
@@ -254,8 +258,10 @@ class _Chosen:
 class Run:
     """A process that runs tests until one fails, with a mutant or without one."""
 
-    def __init__(self, mutant: Mutant | None, tests: Sequence[str], limit: float) -> None:
-        self.mutant, self.tests, self.limit = mutant, tests, limit
+    def __init__(self, mutant: Mutant | None, tests: Sequence[str], baseline: Baseline) -> None:
+        self.mutant, self.tests, self.known = mutant, tests, baseline.seconds
+        # ten times what the tests took, and generous for small ones
+        self.limit = 60 + 10 * sum(baseline.seconds[test] for test in tests)
         self.report = BUILD / (mutant.key if mutant else "without")
         self.report.unlink(missing_ok=True)
         self.begun = time.monotonic()
@@ -276,9 +282,9 @@ class Run:
             os.dup2(log, descriptor)
         if self.mutant is not None:
             sys.meta_path.insert(0, _Finder(self.mutant))  # type: ignore[arg-type]
-        chosen = _Chosen(self.tests)
+        chosen = _Chosen(self.tests, self.known)
         files = sorted({test.partition("::")[0] for test in self.tests})
-        options = ["-x"] if self.mutant else []
+        options = ["-m", MARKERS, *(["-x"] if self.mutant else [])]
         for plugin in ("cacheprovider", "cov", "xdist"):
             options += ["-p", f"no:{plugin}"]
         # hypothesis is imported already
@@ -337,9 +343,7 @@ def check(mutants: Sequence[Mutant], baseline: Baseline, results: Results, optio
     running: list[tuple[Run, list[list[str]]]] = []
 
     def start(mutant: Mutant, parts: list[list[str]]) -> None:
-        # ten times what the tests took, and generous for small ones
-        limit = 60 + 10 * sum(baseline.seconds[test] for test in parts[0])
-        running.append((Run(mutant, parts[0], limit), parts[1:]))
+        running.append((Run(mutant, parts[0], baseline), parts[1:]))
 
     while waiting or running:
         while waiting and len(running) < options.workers:
@@ -363,7 +367,7 @@ def check(mutants: Sequence[Mutant], baseline: Baseline, results: Results, optio
 
 def failing(tests: Sequence[str], baseline: Baseline) -> list[str]:
     """Return the tests that fail without a mutant, run in the way of mutants."""
-    run = Run(None, tests, 60 + 10 * sum(baseline.seconds[test] for test in tests))
+    run = Run(None, tests, baseline)
     while (ended := run.outcome()) is None:
         time.sleep(0.02)
     if ended[0] == "hangs":
