@@ -36,7 +36,7 @@ BOUNDS = {
     ("leave-one-out, gram-float64", "float32"): 1e-2,
     ("leave-one-out, direct-float32", "float32"): 1e-1,
     ("probability", "float64"): 1e-3,
-    ("probability", "float32"): 1e-2,
+    ("probability", "float32"): 1e-3,
 }
 SAMPLE = range(0, truth.PROBLEMS, 13)
 
