@@ -46,7 +46,7 @@ def check(seed):
         if found.allowed and found.error is not None:
             bound = BOUNDS[found.result, found.dtype]
             assert found.error <= bound, found
-            assert found.gap is None or abs(found.gap) <= DEFAULT_RULES.tolerance, found
+            assert found.gap is None or found.gap <= DEFAULT_RULES.tolerance, found
 
 
 @pytest.mark.parametrize("seed", SAMPLE)
