@@ -143,3 +143,12 @@ def test_the_score_of_values_does_not_depend_on_their_unit(unit):
     sums = code.score_sums(predicted, code.encode(y), WEIGHT)
     found = code.score(sums, MeanAndScatter.of_columns(y, WEIGHT))
     assert found == pytest.approx(r2_score(y, predicted, sample_weight=WEIGHT))
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-3, 10.0])
+def test_the_score_of_values_that_do_not_vary_is_that_of_scikit_learn(error):
+    y = np.full(4, 3.0)
+    code = code_of("values", (), y)
+    sums = code.score_sums(y + error, code.encode(y), np.ones(4))
+    spread = MeanAndScatter.of_columns(y[:, None], np.ones(4))
+    assert code.score(sums, spread) == r2_score(y, y + error)

@@ -160,7 +160,8 @@ class Baseline:
         place = Path(mutant.module).relative_to("nysplus")
         room = (Path("tests") / place).parent.as_posix()
         own = f"{room}/test_{place.name.lstrip('_')}"
-        parts: list[list[str]] = [[], [], []]
+        # the whole file, for tests that are newer than the baseline
+        parts: list[list[str]] = [[own] if (ROOT / own).is_file() else [], [], []]
         spent = 0.0
         for test in sorted(found, key=lambda test: (_rank(test, own, room), self.seconds[test])):
             spent += self.seconds[test]
@@ -261,7 +262,7 @@ class Run:
     def __init__(self, mutant: Mutant | None, tests: Sequence[str], baseline: Baseline) -> None:
         self.mutant, self.tests, self.known = mutant, tests, baseline.seconds
         # ten times what the tests took, and generous for small ones
-        self.limit = 60 + 10 * sum(baseline.seconds[test] for test in tests)
+        self.limit = 60 + 10 * sum(baseline.seconds.get(test, 0.0) for test in tests)
         self.report = BUILD / (mutant.key if mutant else "without")
         self.report.unlink(missing_ok=True)
         self.begun = time.monotonic()
