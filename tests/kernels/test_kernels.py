@@ -307,3 +307,9 @@ def test_rows_are_like_themselves_however_narrow_the_kernel(kernel, scale, dtype
 )
 def test_which_kernels_are_known_to_be_positive_semidefinite(kernel, expected):
     assert kernel.positive_semidefinite is expected
+
+
+@pytest.mark.parametrize("kind", [RBF, Laplacian, Matern])
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+def test_the_width_of_constant_rows_is_one(kind, gamma, rng):
+    assert kind(gamma).resolve(Blocks(np.full((20, 3), 7.0)), rng).gamma == 1.0

@@ -393,3 +393,10 @@ def test_auto_for_values_of_sparse_rows_takes_rows(rng):
     model = NystroemRegressor(15, random_state=0).fit(X, np.asarray(X.sum(axis=1)).ravel())
     assert sp.issparse(model.landmarks_)
     assert (X[model.landmark_indices_] != model.landmarks_).nnz == 0
+
+
+def test_auto_without_targets_takes_sparse_rows(rng):
+    X = sp.random(60, 20, density=0.3, format="csr", random_state=0)
+    got = Auto().select(problem_of(X, None), 7, rng)
+    assert len(np.unique(got.indices)) == 7
+    assert (X[got.indices] != got.points).nnz == 0
