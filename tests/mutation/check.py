@@ -408,7 +408,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--mutants", type=int, default=400, help="size of the sample")
     parser.add_argument("--only", default="*", help="pattern of modules, such as '*/_ridge/*'")
-    parser.add_argument("--seconds", type=float, default=15.0, help="time of a mutant's tests")
+    parser.add_argument("--seconds", type=float, default=20.0, help="time of a mutant's tests")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="test survivors again")
     parser.add_argument("--least", type=float, default=85.0, help="percentage to be killed")
