@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-all test-oldest lint pages architecture dist bench large selection kilobytes formats docs exactness numerics mutation clean
+.PHONY: help demo test test-fast test-all test-oldest fuzz faults mutation lint pages architecture dist bench large selection kilobytes formats docs exactness numerics clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,18 @@ test-all: lint  ## everything, scikit-learn's checks of all combinations include
 
 mutation: $(READY)  ## 400 changes of the engine, of which tests must notice 85 %: about 20 minutes
 	$(BIN)/python tests/mutation/check.py --workers $(WORKERS)
+
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?=
+fuzz: $(READY)  ## search for files that crash, hang or take much memory: FUZZ_SECONDS=600 for each of FUZZ_TARGETS (all)
+	-$(BIN)/python -m pip install --quiet --group fuzz
+	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+KILLS ?= 50
+faults: $(READY)  ## kill saves, fits and reproductions at KILLS=50 random moments each: some minutes
+	for scene in save fit reproduce; do \
+		OMP_NUM_THREADS=1 $(BIN)/python tests/injected/kills.py $$scene --kills $(KILLS) || exit 1; \
+	done
 
 OLDEST := .venv-oldest
 test-oldest: $(OLDEST)/.ready  ## the tests with the lowest versions that pyproject.toml allows

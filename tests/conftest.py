@@ -24,8 +24,10 @@ def _make_importable(name):
     spec.loader.exec_module(module)
 
 
+_make_importable("extended")
 _make_importable("reference")
 _make_importable("factories")
+_make_importable("full_disk")
 
 
 @pytest.fixture(scope="session")

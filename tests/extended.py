@@ -123,6 +123,17 @@ class Problem:
             return np.where(self.y == classes[1], 1.0, -1.0)[:, None]
         return np.where(self.y[:, None] == classes[None, :], 1.0, -1.0)
 
+    @property
+    def decided(self):
+        """Whether no direction of the landmarks is close to the floor of those that count."""
+        with mp.workdps(DIGITS):
+            Z = exact(self.Z)
+            B = KERNELS[self.kernel](Z, Z, **self.params)
+            indefinite = self.kernel in INDEFINITE
+            values = _eigenpairs(B)[0] if indefinite else np.array(_pivots(B)[0], dtype=object)
+            floor = _floor(values if indefinite else np.diag(B))
+            return not any(floor / 1000 < value < 1000 * floor for value in values)
+
     def solve(self):
         """Return the solution in extended precision."""
         with mp.workdps(DIGITS):
@@ -303,18 +314,8 @@ def random_problem(seed):
     with mp.workdps(DIGITS):
         while True:
             problem = _draw(rng, seed)
-            if _decided(problem):
+            if problem.decided:
                 return problem
-
-
-def _decided(problem):
-    """Return whether no direction of the landmarks is close to the floor of those that count."""
-    Z = exact(problem.Z)
-    B = KERNELS[problem.kernel](Z, Z, **problem.params)
-    indefinite = problem.kernel in INDEFINITE
-    values = _eigenpairs(B)[0] if indefinite else np.array(_pivots(B)[0], dtype=object)
-    floor = _floor(values if indefinite else np.diag(B))
-    return not any(floor / 1000 < value < 1000 * floor for value in values)
 
 
 def _draw(rng, seed):

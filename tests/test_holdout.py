@@ -120,11 +120,59 @@ def test_the_first_of_equal_candidates_is_chosen():
 
 
 def test_the_largest_ridge_within_noise_is_chosen():
-    alphas = (0.1, 1.0, 10.0, 100.0)
-    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 1000) == 10.0
-    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 10**8) == 1.0
-    assert largest_within_noise(alphas, np.ones(4), 10) == 100.0
-    assert largest_within_noise(alphas, np.full(4, 1 + 1e-15), 10) == 100.0  # rounded sums
+    alphas, found = (0.1, 1.0, 10.0, 100.0), np.ones((4, 2))
+    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 1000, found) == 10.0
+    assert largest_within_noise(alphas, np.array([0.9, 0.91, 0.909, 0.5]), 10**8, found) == 1.0
+    assert largest_within_noise(alphas, np.ones(4), 10, found) == 100.0
+    assert largest_within_noise(alphas, np.full(4, 1 + 1e-15), 10, found) == 100.0  # rounded sums
+
+
+@pytest.mark.parametrize(
+    ("rare", "chosen"),
+    [
+        ([9, 8, 7, 0], 10.0),  # the largest ridge does not find the class
+        ([90, 80, 8, 8], 1.0),  # less than a tenth of 90
+        ([90, 80, 10, 10], 100.0),
+        ([0, 0, 0, 0], 100.0),  # no ridge finds it
+        ([0, 0, 0, 9], 100.0),
+    ],
+)
+def test_a_ridge_that_gives_up_a_class_is_not_an_equal(rare, chosen):
+    alphas, accuracies = (0.1, 1.0, 10.0, 100.0), np.array([0.9001, 0.9, 0.9, 0.9])
+    found = np.column_stack([[5000, 5001, 5002, 5003], rare]).astype(float)
+    assert largest_within_noise(alphas, accuracies, 10_000, found) == chosen
+
+
+def test_classes_are_compared_among_equal_ridges_only():
+    """The ridge that finds the rare class is far worse, and none of the others gives it up."""
+    found = np.array([[100.0, 10.0], [900.0, 0.0], [900.0, 0.0]])
+    assert largest_within_noise((0.1, 1.0, 10.0), np.array([0.1, 0.9, 0.9]), 1000, found) == 10.0
+
+
+def _with_rare_class(N=5000, n_rare=7):
+    codes = np.arange(N) % 2
+    codes[np.linspace(100, N - 1, n_rare).astype(int)] = 2
+    return Blocks(np.arange(float(N))[:, None], ClassTargets(codes, 3)), np.flatnonzero(codes == 2)
+
+
+def test_drawn_rows_have_rows_of_every_class(rng):
+    blocks, rare = _with_rare_class()
+    codes = draw_rows(blocks, 100, rng).targets.codes
+    assert (codes == 2).sum() == len(rare)
+    assert 100 <= len(codes) <= 100 + len(rare)
+
+
+def test_a_draw_from_balanced_classes_is_a_plain_draw():
+    rows = draw_rows(CLASSES, 20, np.random.RandomState(0)).X[:, 0]
+    np.testing.assert_array_equal(rows, np.sort(CLASSES.sample(20, np.random.RandomState(0))))
+
+
+def test_half_of_a_rare_class_is_masked_out(rng):
+    blocks, rare = _with_rare_class()
+    held_out, masked = mask_out(blocks, 50, rng)
+    n_held_out = (held_out.targets.codes == 2).sum()
+    assert len(rare) // 2 <= n_held_out < len(rare)
+    assert np.count_nonzero(masked.sample_weight[rare]) == len(rare) - n_held_out
 
 
 BEFORE = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])

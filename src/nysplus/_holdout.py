@@ -18,6 +18,9 @@ Candidate = TypeVar("Candidate")
 
 # Two accuracies that differ by less than this share of a standard error count as equal.
 NOISE_SHARE = 0.25
+# Share of the rows of a class, of those that can be found, below which it counts as given up: far
+# below the losses of small classes to large ones among noisy labels, which the accuracy decides on.
+GIVEN_UP = 0.1
 
 
 # ---- rows to hold out ----------------------------------------------------------------------------
@@ -88,16 +91,20 @@ def stratified_split(
 
 
 def draw_rows(blocks: RowBlocks, n_rows: int, rng: np.random.RandomState) -> Blocks:
-    """Return rows drawn at random, in their order and in memory."""
-    return blocks.some(np.sort(blocks.sample(n_rows, rng)))
+    """Return rows drawn at random, with some of every class, in their order and in memory."""
+    return blocks.some(np.sort(blocks.sample_of_all_classes(n_rows, rng)))
 
 
 def mask_out(blocks: Blocks, n_rows: int, rng: np.random.RandomState) -> tuple[Blocks, Blocks]:
     """Draw rows to hold out; return them, and all rows with a weight of zero for the drawn ones.
 
-    For fits whose rows keep their places, such as fits that look up stored kernel values.
+    For fits whose rows keep their places, such as fits that look up stored kernel values. Of a
+    class that is too rare for the draw, every second of its first rows is held out.
     """
     rows = np.sort(blocks.sample(n_rows, rng))
+    if blocks.discrete:
+        rare = blocks.class_rows.rare(n_rows, blocks.n_candidates)[:, 1::2]
+        rows = np.union1d(rows, rare[rare >= 0])
     return blocks.some(rows), blocks.without(rows)
 
 
@@ -137,11 +144,16 @@ def best_of(candidates: Iterable[Candidate], score: Callable[[Candidate], Any]) 
     return max(candidates, key=score)
 
 
-def largest_within_noise(alphas: tuple[float, ...], accuracies: Float, count: float) -> float:
+def largest_within_noise(
+    alphas: tuple[float, ...], accuracies: Float, count: float, found: Float
+) -> float:
     """Return the largest α whose accuracy is within a quarter standard error of the best.
 
     More regularisation is the safer of two equals: landmarks that were chosen with the labels
-    make leave-one-out slightly optimistic.
+    make leave-one-out slightly optimistic. The accuracy hardly changes where a rare class is given
+    up. So, of all α within a standard error of the best, only those that give up the fewest
+    classes are compared. A class is given up if less than a tenth as many of its rows are found
+    as by another of these α.
 
     Parameters
     ----------
@@ -149,10 +161,17 @@ def largest_within_noise(alphas: tuple[float, ...], accuracies: Float, count: fl
     accuracies : ndarray of shape (n_alphas,)
     count : float
         Number of held-out rows.
+    found : ndarray of shape (n_alphas, n_classes)
+        Weight of the rows of each class, or label, that each α finds.
     """
     best = min(1.0, float(accuracies.max()))  # sums of weights may round to just above
-    slack = NOISE_SHARE * np.sqrt(best * (1.0 - best) / count)
-    return max(a for a, got in zip(alphas, accuracies, strict=True) if got >= best - slack)
+    error = np.sqrt(best * (1.0 - best) / count)
+    near = accuracies >= best - error
+    given_up = (found < GIVEN_UP * found[near].max(axis=0)).sum(axis=1)
+    kept = near & (given_up == given_up[near].min())
+    least = min(best, float(accuracies[kept].max())) - NOISE_SHARE * error
+    equal = kept & (accuracies >= least)
+    return max(alpha for alpha, is_equal in zip(alphas, equal, strict=True) if is_equal)
 
 
 @dataclass(frozen=True)

@@ -189,6 +189,7 @@ class KernelExpansion:
     def moved(self, center: Float) -> KernelExpansion:
         """Return the same function, without a map, with a centre and landmarks about it."""
         Z = self.landmarks.astype(np.float64) - center.astype(np.float64)
+        Z = Z.astype(self.landmarks.dtype)
         return replace(self, landmarks=Z, packed=None).with_center(center)
 
     def with_center(self, center: Float | None) -> KernelExpansion:

@@ -41,7 +41,8 @@ class CommandError(ValueError):
 
 _MENDABLE = (
     *(BenchError, CommandError, DatasetError, DatasetNotFound, experiments.ExperimentError),
-    *(PageError, ResultsError, ImportError),  # the last for an extra that is not installed
+    *(PageError, ResultsError),
+    *(ImportError, OSError),  # an extra that is not installed; paths, permissions, full disks
 )
 
 

@@ -489,10 +489,24 @@ def test_left_out_rows_are_rows_with_weight(rng):
     assert gap_of(problem, found) <= 1e-6
 
 
+def test_ridges_are_compared_on_rows_of_a_rare_class(rng):
+    """Of 10 in 20,000 rows, the iterative solver holds out some and keeps some."""
+    X, y = rng.standard_normal((20_000, 2)), np.zeros(20_000, dtype=int)
+    y[:10] = 1
+    X[:10] += 13.0
+    Z = np.vstack([X[:5], X[10:40]])
+    problem = problem_of(X, ClassTargets(y, 2), Z, alphas=(1e-3, 1.0, 1e3))
+    (choice, left_out), _ = Iterative(np.float64).solve(problem)
+    scores = problem.feature_map.features()(X[:10]) @ left_out.W + left_out.b
+    assert choice.alpha < 1e3
+    assert (scores > 0).mean() >= 0.5
+
+
 # ---- random problems ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.filterwarnings("ignore:The model predicts")  # ridges of any size
 def test_random_problems_are_solved_by_every_solver_that_allows_them(seed):
     """As benchmarks/sweep.py, which takes 200 of them."""
     drawn = reference.random_problem(1000 + seed)

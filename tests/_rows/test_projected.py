@@ -107,6 +107,22 @@ def test_fit_equals_that_of_projected_rows(blocks, P, selection):
     np.testing.assert_allclose(scores, memory.expansion(project(X, P)), rtol=1e-8, atol=1e-8)
 
 
+def test_rows_minus_a_centre(blocks, P):
+    center = np.linspace(-2.0, 3.0, D)
+    moved = ProjectedBlocks(blocks, P, center)
+    expected = project(X - center, P)
+    np.testing.assert_allclose(moved.gather(np.arange(20)).X, expected[:20], rtol=1e-12, atol=1e-12)
+    spread = moved.feature_spread()
+    mean = np.average(expected, axis=0, weights=WEIGHT)
+    np.testing.assert_allclose(spread.mean, mean, atol=1e-12)
+    variance = np.average((expected - mean) ** 2, axis=0, weights=WEIGHT)
+    np.testing.assert_allclose(spread.variance, variance, rtol=1e-10)
+    alone = projected(blocks, None, center)
+    assert alone.n_features == D
+    np.testing.assert_allclose(alone.gather(np.arange(5)).X, (X - center)[:5], atol=1e-12)
+    assert moved.fingerprint() != ProjectedBlocks(blocks, P).fingerprint()
+
+
 def test_every_verb_is_that_of_projected_rows(blocks, P):
     seen, expected = ProjectedBlocks(blocks, P), _in_memory(P)
     for name in ("n_rows", "n_features", "dtype", "n_outputs", "discrete", "n_candidates"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nysplus._rows.accumulators import MeanAndScatter, TopRows
+from nysplus._rows.accumulators import FEW_OF_A_CLASS, ClassRows, MeanAndScatter, TopRows
 from nysplus._rows.survey import PartSummary, Survey
 from nysplus._rows.target_codes import ClassCode, LabelCode, ValueCode
 
@@ -368,3 +368,52 @@ def test_values_of_several_widths_do_not_agree():
     first = Survey.of(X, VALUES, None, "values")
     with pytest.raises(ValueError, match="Rows must agree"):
         first += Survey.of(X, VALUES[:, 0], None, "values")
+
+
+# ---- ClassRows ----------------------------------------------------------------------------------
+
+
+def _first_rows(member):
+    """Return the counts and first rows of classes, from a column of booleans for each."""
+    rows = [np.flatnonzero(column) for column in member.T]
+    first = np.full((len(rows), FEW_OF_A_CLASS), -1)
+    for of_class, each in zip(first, rows, strict=True):
+        few = each[:FEW_OF_A_CLASS]
+        of_class[: len(few)] = few
+    return [len(each) for each in rows], first
+
+
+@every_cut
+@weighted
+@pytest.mark.parametrize("kind", ["classes", "labels"])
+def test_the_first_rows_of_every_class(seed, weight, kind):
+    y = CLASSES if kind == "classes" else LABELS
+    member = y[:, None] == np.unique(y) if kind == "classes" else y > 0
+    member = member & (np.ones(N, bool) if weight is None else weight > 0)[:, None]
+    found = _summed(seed, y, weight, "classes").class_rows
+    counts, first = _first_rows(member)
+    np.testing.assert_array_equal(found.counts, counts)
+    np.testing.assert_array_equal(found.first, first)
+
+
+def test_first_rows_in_many_rows():
+    """Classes that come late are found although the search looks at most rows in one go."""
+    codes = np.zeros(200_000, dtype=np.intp)
+    codes[[3, 150_000, 199_999]] = 1
+    codes[100_000:] += 2 * (np.arange(100_000) % 3 == 1) * (codes[100_000:] == 0)
+    found = ClassRows.of(np.arange(len(codes)), codes, 4)
+    counts, first = _first_rows(codes[:, None] == np.arange(4))
+    np.testing.assert_array_equal(found.counts, counts)
+    np.testing.assert_array_equal(found.first, first)
+
+
+def test_rows_of_rare_classes():
+    rows = ClassRows.of(np.arange(10_000), np.r_[np.zeros(9990), np.ones(10)].astype(int), 2)
+    np.testing.assert_array_equal(rows.rare(1000, 10_000)[:, :10], [np.arange(9990, 10_000)])
+    assert rows.rare(1000, 10_000).shape == (1, FEW_OF_A_CLASS)
+    assert len(rows.rare(10_000, 10_000)) == 1
+    even = ClassRows.of(np.arange(10_000), np.arange(10_000) % 2, 2)
+    assert len(even.rare(1000, 10_000)) == 0
+    # of a thousand classes a sample of a thousand has one row each
+    many = ClassRows.of(np.arange(10_000), np.arange(10_000) % 1000, 1000)
+    assert len(many.rare(1000, 10_000)) == 0

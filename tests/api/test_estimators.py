@@ -185,6 +185,7 @@ def test_balanced_counts_by_sample_weight(moons):
 
 @pytest.mark.parametrize("selection", ["uniform", "kmeans", "negative-margin", "support-centroids"])
 @pytest.mark.parametrize("gamma", [1e-12, 1e12])
+@pytest.mark.filterwarnings("ignore:The model predicts 1 of the 2 classes")
 def test_kernels_that_are_all_one_or_the_identity(selection, gamma, moons):
     X, y = moons
     scores = small(selection=selection, gamma=gamma).fit(X, y).decision_function(X)

@@ -119,6 +119,80 @@ def test_rows_one_by_one(target):
 
 
 @every_target
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
+@pytest.mark.parametrize("size", [1, 7])
+def test_small_portions_are_collected_until_there_are_landmarks(target, size, weight):
+    """The rows of small calls are as good as a single first call with all of them."""
+    params = {"selection": "auto", "gamma": "scale", "alpha": "auto"}
+    model, n_rows = _model(target, **params), 56
+    for row in range(0, n_rows, size):
+        some = slice(row, row + size)
+        if row or weight is None or weight[some].any():  # a first call without rows raises
+            _add(model, target, some, weight)
+        assert len(model.landmarks_) <= 20
+        assert len(model.predict(X)) == N
+    counted = np.ones(n_rows) if weight is None else weight[:n_rows]
+    enough = np.searchsorted(np.cumsum(counted > 0), 20) + 1  # rows until there are 20 that count
+    enough = -(-enough // size) * size
+    whole = _model(target, **params)
+    _add(whole, target, slice(0, enough), weight)
+    _add(whole, target, slice(enough, n_rows), weight)
+    assert len(model.landmarks_) == 20
+    _assert_same(model, whole)
+
+
+@BOTH
+def test_a_first_portion_that_is_too_small_is_no_reason_for_a_warning(target):
+    params = {"selection": "auto", "gamma": "scale"}
+    model = _add(_model(target, **params), target, slice(0, 5))
+    assert len(model.landmarks_) == 5
+    _add(model, target, slice(5, 200))  # alone enough to choose landmarks from
+    assert len(model.landmarks_) == 20
+    alone = _add(_model(target, **params), target, slice(5, 200))
+    np.testing.assert_array_equal(model.landmarks_, alone.landmarks_)
+    _assert_same(model, _add(alone, target, slice(0, 5)))
+
+
+@BOTH
+def test_collected_rows_are_let_go(target, tmp_path):
+    params = {"selection": "auto", "gamma": "scale"}
+    model = _add(_model(target, **params), target, slice(0, 19))
+    collecting = len(pickle.dumps(model))
+    for start in range(19, 119):
+        _add(model, target, slice(start, start + 1))
+    full = len(pickle.dumps(model))
+    for start in range(119, 219):
+        _add(model, target, slice(start, start + 1))
+    assert len(pickle.dumps(model)) <= full + 100
+    assert collecting <= full + 20 * D * 16
+
+
+@pytest.mark.parametrize("target", ["several", "labels", "values"])
+def test_collected_rows_of_every_kind(target):
+    """Sparse and dense rows, and rows outside memory, may follow each other."""
+    params = {"selection": "auto", "gamma": "scale"}
+    model = _add(_model(target, **params), target, slice(0, 4), container=sp.csr_matrix)
+    _add(model, target, slice(4, 8))
+    named = {} if target != "several" else {"classes": [0, 1, 2]}
+    model.partial_fit([(X[8:12], TARGETS[target][8:12])], **named)
+    _add(model, target, slice(12, 300))
+    assert model.landmarks_.shape == (20, D)
+    dense = _add(_model(target, **params), target, slice(0, 4))
+    _add(dense, target, slice(4, 12))
+    assert model.score(X, TARGETS[target]) > dense.score(X, TARGETS[target])
+
+
+def test_merged_rows_are_not_forgotten_while_rows_are_collected():
+    first = _running("values", slice(0, 10), selection="auto")
+    second = _running("values", slice(10, 40), selection=first.landmarks_)
+    first.merge(second)
+    _add(first, "values", slice(40, 100))
+    assert len(first.landmarks_) == 10
+    whole = _model("values", selection=first.landmarks_).fit(X[:100], TARGETS["values"][:100])
+    _assert_same(first, whole)
+
+
+@every_target
 def test_scores_equal_the_dense_solution(target):
     model = _model(target)
     for rows in _cuts(5):
@@ -231,6 +305,7 @@ def test_several_labels_on_disk_and_in_blocks(tmp_path):
     _assert_same(_model("labels").partial_fit(X, TARGETS["labels"].tolist()), whole)
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts 1 of the 3 classes")
 def test_class_weights():
     factors = {"low": 0.3, "mid": 4.0}
     whole = _model(class_weight=factors).fit(X, TARGETS["text"])

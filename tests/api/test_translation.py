@@ -292,6 +292,18 @@ def test_float_rows_where_float_carries_them(kernel, tmp_path):
         assert np.abs(in_c(model, R, tmp_path) - expected).max() < 1e-3 * np.ptp(y)
 
 
+@pytest.mark.parametrize("params", [{}, {"metric": "full"}])
+def test_exports_of_models_of_float32_rows(params, tmp_path):
+    X, y = rows(dtype=np.float32)
+    R = X + np.float32([4096.0, -2048.0, 0.0])
+    model = fitted(R, y, alpha=0.1, **params)
+    expected = model.predict(R)
+    assert np.abs(in_onnx(model, R, "float32") - expected).max() < 1e-4 * np.ptp(y)
+    assert "const float *x" in to_c(model)
+    if GCC is not None:
+        assert np.abs(in_c(model, R, tmp_path) - expected).max() < 1e-4 * np.ptp(y)
+
+
 def test_a_warning_where_float32_rows_have_too_few_digits():
     pytest.importorskip("onnx")
     X, y = rows()

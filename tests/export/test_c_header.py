@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,9 @@ from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import pack_expansion
 from nysplus.expansion import KernelExpansion, PackedExpansion, pack_array
 from nysplus.export.c_header import to_c
+from nysplus.export.c_model import c_model
+from nysplus.export.contents import contents_of
+from nysplus.export.rounding import compared_rows, exact_scores, largest_change
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,
@@ -39,7 +43,8 @@ MAIN = """
 #include "model.h"
 int main(void)
 {
-    float x[NYSPLUS_FEATURES], scores[NYSPLUS_SCORES];
+    ROW x[NYSPLUS_FEATURES];
+    float scores[NYSPLUS_SCORES];
     while (fread(x, sizeof x, 1, stdin) == 1) {
         nysplus_scores(x, scores);
         fwrite(scores, sizeof scores, 1, stdout);
@@ -73,17 +78,22 @@ VALUES = """
 """
 
 
-def build(folder, header, calls):
+def row_type(header):
+    return np.float64 if "const double *x" in header else np.float32
+
+
+def build(folder, header, calls="", real="float"):
+    row = "double" if row_type(header) is np.float64 else "float"
     (folder / "model.h").write_text(header)
-    (folder / "main.c").write_text(MAIN % calls)
+    (folder / "main.c").write_text((MAIN % calls).replace("float", real).replace("ROW", row))
     subprocess.run([GCC, *FLAGS, "main.c", "-lm", "-o", "main"], cwd=folder, check=True)
 
 
-def run(folder, X):
+def run(folder, X, row=np.float32, real=np.float32):
     done = subprocess.run(
-        [folder / "main"], input=X.astype(np.float32).tobytes(), capture_output=True, check=True
+        [folder / "main"], input=X.astype(row).tobytes(), capture_output=True, check=True
     )
-    return np.frombuffer(done.stdout, dtype=np.float32).reshape(len(X), -1)
+    return np.frombuffer(done.stdout, dtype=real).reshape(len(X), -1)
 
 
 def compiled(folder, model, X, calls=CLASSES, **options):
@@ -293,6 +303,7 @@ def test_numbers_of_classes(moons, classes, expected):
     assert expected in to_c(model)
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts")
 def test_only_expf_is_called(digits):
     X, y = digits
     for kernel in (RBF(), Matern(), Cosine(), Polynomial(), Sigmoid(gamma=0.01)):
@@ -324,6 +335,7 @@ def test_numbers_are_read_back_exactly(digits):
         np.testing.assert_array_equal(numbers, array.astype(np.float32).ravel())
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts")
 def test_what_cannot_be_exported(digits):
     X, y = digits
     X, y = X[:100], y[:100]
@@ -353,3 +365,66 @@ def test_coefficients_that_float32_cannot_hold(rng):
         to_c(model.set_params(alpha=1e-3).fit(X, y))
     with pytest.raises(ValueError, match="would change scores of this model by up to"):
         to_c(model.set_params(alpha=1e-13).fit(X, y))
+
+
+KERNELS = {
+    "rbf": (RBF(), 0.1),
+    "matern": (Matern(nu=2.5), 1e-3),
+    "laplacian": (Laplacian(), 1e-3),
+    "polynomial": (Polynomial(degree=2), 10.0),
+    "sigmoid": (Sigmoid(coef0=-1.0), 1.0),
+    "cosine": (Cosine(), 1e-3),
+    "chi2": (Chi2(), 1e-3),
+}
+
+
+@needs_gcc
+@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1.0, 1e15])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_features_in_any_unit(kernel, scale, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    kernel, alpha = KERNELS[kernel]
+    model = NystroemClassifier(20, kernel=kernel, alpha=alpha, random_state=0).fit(X * scale, y)
+    header = to_c(model)
+    assert row_type(header) is (np.float64 if scale == 1e-100 else np.float32)
+    build(tmp_path, header)
+    found = run(tmp_path, X * scale, row_type(header))
+    expected = model.decision_function(X * scale)
+    assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
+
+
+@needs_gcc
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial", "additive_chi2"])
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_the_measured_change_is_that_of_the_compiled_header(kernel, offset, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X = X + offset
+    alpha = {"rbf": 1e-5, "polynomial": 1e-2, "additive_chi2": 1e-3}[kernel]
+    model = NystroemClassifier(15, kernel=kernel, alpha=alpha, random_state=0).fit(X, y)
+    written = c_model(contents_of(model), "auto")
+    if written.change > 0.1:
+        with pytest.raises(ValueError, match=re.escape(f"by up to {written.change:.1g} of")):
+            to_c(model)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        header = to_c(model)
+    build(tmp_path, header)
+    rows = compared_rows(contents_of(model))
+    found = run(tmp_path, rows, row_type(header))
+    change = largest_change(exact_scores(contents_of(model), rows), found)
+    assert 0.3 * written.change < change < 3.0 * written.change
+
+
+@needs_gcc
+def test_double_arithmetic(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    for kernel in (Polynomial(), Sigmoid(), Matern(), Cosine()):
+        model = NystroemClassifier(20, kernel=kernel, random_state=0).fit(X, y)
+        header = to_c(model, dtype="float64")
+        assert "float " not in header.split("#ifndef")[1]
+        build(tmp_path, header, CLASSES, "double")
+        found = run(tmp_path, X, np.float64, np.float64)
+        np.testing.assert_allclose(found[:, :3], model.decision_function(X), atol=1e-7)
+        np.testing.assert_allclose(found[:, 3:6], model.predict_proba(X), atol=1e-7)
+        assert (model.classes_[found[:, 6].astype(int)] == model.predict(X)).all()

@@ -240,6 +240,7 @@ def test_values(several, dtype):
     np.testing.assert_allclose(found["variable"], expected, atol=1e-4, rtol=0)
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts")
 def test_what_cannot_be_exported(digits):
     X, y = digits
     X, y = X[:100], y[:100]
@@ -389,3 +390,15 @@ def test_whole_numbers_with_skl2onnx(digits, convert):
 def test_old_operators_with_skl2onnx(pipeline, convert, digits):
     with pytest.raises(ValueError, match="opset=11 is not allowed"):
         convert(pipeline, digits[0][:1].astype(np.float32), target_opset=11)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e15])
+@pytest.mark.parametrize("kernel", [Cosine(), RBF(), Polynomial()])
+def test_features_in_any_unit(kernel, scale):
+    X, y = load_iris(return_X_y=True)
+    X = X.astype(np.float32).astype(np.float64) * 2.0 ** np.round(np.log2(scale))
+    model = NystroemClassifier(20, kernel=kernel, random_state=0).fit(X, y)
+    expected = model.decision_function(X)
+    for dtype in (np.float32, np.float64):
+        found = run(to_onnx(model, dtype=dtype, scores=True), X.astype(dtype))["scores"]
+        assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()

@@ -263,6 +263,18 @@ def test_files_are_safetensors_and_the_same_each_time(tmp_path):
     assert header["params"]["n_components"] == 15
 
 
+def test_older_versions_refuse_a_model_with_a_centre(tmp_path):
+    path = tmp_path / "model"
+    for offset, number in ((0.0, 1), (1e6, 2)):
+        model = _classifier(budget="1kB").fit(X + offset, Y3)
+        save(model, path)
+        with safe_open(path, framework="np") as file:
+            header = json.loads(file.metadata()["nysplus"])
+            assert ("center" in file.keys()) == (number == 2)  # noqa: SIM118
+        assert header["format"] == number <= FORMAT
+        np.testing.assert_array_equal(load(path).predict(X + offset), model.predict(X + offset))
+
+
 def test_int8_takes_a_byte_a_number(tmp_path):
     model = _classifier()
     alter(model, expansion=pack_expansion(model.expansion_, "int8", X))
@@ -568,6 +580,9 @@ FORGED = {
     "scale type": (_tensor("landmarks.scale", lambda s: s.astype(np.float64)), "float32 per"),
     "integers": (_tensor("intercept", lambda b: b.astype(np.int32)), "int32 without a scale"),
     "projection": (_tensor("projection", lambda _: np.ones((3, 4), np.float32)), "projection has"),
+    "center": (_tensor("center", lambda _: np.ones(3, np.float32)), r"the shape \(4,\)"),
+    "center nan": (_tensor("center", lambda _: np.full(4, np.nan, np.float32)), "not finite"),
+    "center type": (_tensor("center", lambda _: np.ones(4, np.int32)), "int32 without a scale"),
 }
 
 

@@ -1,11 +1,11 @@
-"""Strategies of hypothesis for small fits, and a a dense solution with fifty digits."""
+"""Strategies of hypothesis for small fits, and their exact solutions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
 
-import mpmath
+import extended
 import numpy as np
 from hypothesis import strategies as st
 
@@ -106,57 +106,36 @@ def _targets(kind, X, rng, draw):
     return Y[:, 0] if Y.shape[1] == 1 else Y
 
 
-def exact_scores(case, X):
-    """Return the scores of a fit with the RBF kernel to `X`, computed with fifty digits."""
-    with mpmath.workdps(50):
-        X = _exact(X)
-        chosen = np.random.RandomState(0).permutation(len(X))[: case.params["n_components"]]
-        weight = _exact(np.ones(len(X)) if case.weight is None else case.weight)[:, None]
-        total = weight.sum()
-        gamma = case.params["gamma"]
-        if gamma == "scale":
-            mean = (weight * X).sum() / (total * X.shape[1])
-            spread = (weight * (X - mean) ** 2).sum()
-            gamma = total / spread if spread else mpmath.mpf(1)
-
-        def kernel(rows):
-            squares = ((rows[:, None] - X[chosen][None]) ** 2).sum(axis=2)
-            return np.vectorize(mpmath.exp, otypes=[object])(-gamma * squares)
-
-        K, Y = kernel(X), _exact(_coded(case.y) if case.discrete else case.y)
-        Y = Y.reshape(len(X), -1)
-        centred = K - (weight * K).sum(axis=0) / total
-        mean = (weight * Y).sum(axis=0) / total
-        M = (weight * centred).T @ centred + mpmath.mpf(case.params["alpha"]) * kernel(X[chosen])
-        A = _solution(M, (weight * centred).T @ (Y - mean))
-        return (centred @ A + mean).astype(np.float64)
+def exact_problem(case, X):
+    """Return the fit of the case with the RBF kernel to `X` as a problem in extended precision."""
+    chosen = np.random.RandomState(0).permutation(len(X))[: case.params["n_components"]]
+    gamma = case.params["gamma"]
+    if gamma == "scale":
+        gamma = _scale(X, np.ones(len(X)) if case.weight is None else case.weight)
+    y = case.y if case.discrete and case.y.ndim == 1 else _values(case)
+    return extended.Problem(
+        seed=0,
+        kernel="rbf",
+        params={"gamma": gamma},
+        condition="",
+        alpha=case.params["alpha"],
+        X=X,
+        Z=X[chosen],
+        more=X[:0],
+        y=y,
+        weight=case.weight,
+    )
 
 
-def _exact(array):
-    return np.vectorize(lambda entry: mpmath.mpf(float(entry)), otypes=[object])(array)
+def _values(case):
+    """Return values, or the code of a label indicator, with a column for each output."""
+    Y = np.where(case.y > 0, 1.0, -1.0) if case.discrete else case.y
+    return Y.reshape(len(Y), -1)
 
 
-def _coded(y):
-    if y.ndim == 2:
-        return np.where(y > 0, 1.0, -1.0)
-    coded = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
-    return coded[:, 1:] if coded.shape[1] == 2 else coded
-
-
-def _solution(M, R):
-    """Return a solution of a semidefinite system by pivoted elimination."""
-    M, R, solution = M.copy(), R.copy(), 0 * R
-    left, order = list(range(len(M))), []
-    least = mpmath.mpf(10) ** -40 * max(np.diag(M))
-    while left:
-        pivot = max(left, key=lambda i: M[i, i])
-        if M[pivot, pivot] <= least:  # what is left depends on what was eliminated
-            break
-        left.remove(pivot)
-        order.append(pivot)
-        factor = M[left, pivot] / M[pivot, pivot]
-        M[left] -= factor[:, None] * M[pivot]
-        R[left] -= factor[:, None] * R[pivot]
-    for pivot in reversed(order):
-        solution[pivot] = (R[pivot] - M[pivot] @ solution) / M[pivot, pivot]
-    return solution
+def _scale(X, weight):
+    """Return one over the variance of all entries times the number of features."""
+    X, weight = extended.exact(X), extended.exact(weight)[:, None]
+    mean = (weight * X).sum() / (weight.sum() * X.shape[1])
+    spread = (weight * (X - mean) ** 2).sum()
+    return weight.sum() / spread if spread else 1.0

@@ -58,6 +58,7 @@ def pack_expansion(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpa
     Parameters
     ----------
     expansion : KernelExpansion
+        Without a centre: X are rows about it.
     dtype : {"float64", "float32", "float16", "int8"}
         Of P, Z and A. b has float32 (float64 for float64), and so has a diagonal P beside int8:
         its numbers are units of features, which have no common scale.

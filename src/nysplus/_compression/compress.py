@@ -195,6 +195,7 @@ def _copy(
             ),
             refined=fitted.refined if small.continued is None else True,
             running=None,
+            collected=None,
         )
     )
     return copy

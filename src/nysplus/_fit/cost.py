@@ -1,28 +1,44 @@
-"""Estimate the time and memory of a fit from two small fits."""
+"""Estimate the time and memory of a fit from trial fits to few rows, within a few seconds."""
 
 from __future__ import annotations
 
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from nysplus._bytes.budget import ModelShape, make_budget, most_landmarks
+from nysplus._fit.model import Columns
+from nysplus._fit.pipeline import fit_model
 from nysplus._ridge.solvers import direct_bytes
+from nysplus._rows.opening import open_rows
 from nysplus._rows.slicing import MAX_BLOCK_ROWS
+from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.memory import working_bytes
+from nysplus._runtime.progress import Advance, Progress
 from nysplus._runtime.threads import thread_count
 from nysplus._typing import Kind
 from nysplus.landmarks import GivenLandmarks, make_selector
 
-# Rows of the larger fit: more than any stage of a fit samples, so that time grows linearly beyond.
+# Rows of the largest trial: more than any stage of a fit samples, so that beyond them only the
+# passes over all rows take longer.
 TRIAL_ROWS = 60_000
-# Operations and bytes of the larger fit, at most: some seconds on a laptop core.
-TRIAL_OPERATIONS = 2e11
+# Bytes of the rows of a trial, at most.
 TRIAL_BYTES = 2e8
+# Seconds of all trials together, and growth of the rows from one trial to the next.
+TRIAL_SECONDS, GROWTH = 4.0, 6
+# An estimate in the middle of an interval of this ratio is off by a factor of two at most.
+MAX_RATIO = 4.0
+# Order of the matrices that tell the speed of this machine.
+SPEED_ORDER = 384
 
 
 @dataclass(frozen=True)
@@ -31,25 +47,84 @@ class Cost:
 
     Attributes
     ----------
-    seconds : float
-        Computing time. Reading from disk overlaps with it, and dominates where it is slower.
+    seconds : float or None
+        Computing time. Reading from disk overlaps with it, and dominates where it is slower. None
+        if trials of a few seconds do not tell it within a factor of two.
     bytes : int
         Memory beside the rows themselves and the libraries.
-    passes : int
+    passes : int or None
         Passes over rows in memory. Files are also read once before, and once for each set of
-        rows that is drawn from them.
+        rows that is drawn from them. None if the number depends on the rows.
+    reason : str or None
+        Why `seconds` or `passes` is None.
     """
 
-    seconds: float
+    seconds: float | None
     bytes: int
-    passes: int
+    passes: int | None
+    reason: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.seconds:,.1f} s, {self.bytes / 2**20:,.0f} MiB, {self.passes} passes"
+        seconds = "unknown time" if self.seconds is None else f"{self.seconds:,.1f} s"
+        passes = "an unknown number of" if self.passes is None else str(self.passes)
+        known = f"{seconds}, {self.bytes / 2**20:,.0f} MiB, {passes} passes"
+        return known if self.reason is None else f"{known} ({self.reason})"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A fit to some rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    seconds : float
+    pass_seconds : float
+        Part of `seconds` in passes over all rows; the rest is work on samples and on landmarks.
+    passes : int
+    """
+
+    n_rows: int
+    seconds: float
+    pass_seconds: float
+    passes: int
+
+    def interval(self, n_rows: int) -> tuple[float, float]:
+        """Return the least and the largest number of seconds of the same fit to more rows.
+
+        Passes take time in proportion to the rows. Samples may grow, up to `TRIAL_ROWS` rows.
+        """
+        passes = self.pass_seconds * n_rows / self.n_rows
+        rest = self.seconds - self.pass_seconds
+        growth = max(1.0, min(n_rows, TRIAL_ROWS) / self.n_rows)
+        return rest + passes, rest * growth + passes
+
+
+class _PassTimes(Progress):
+    """Add up the time of passes over all rows."""
+
+    def __init__(self, n_rows: int) -> None:
+        super().__init__()
+        self.seconds = 0.0
+        self._n_rows = n_rows
+
+    def aside(self) -> Progress:
+        """Return the progress of work on a sample, whose time is not counted."""
+        return Progress()
+
+    @contextmanager
+    def stage(self, name: str, n_rows: int | None, n_blocks: int | None) -> Iterator[Advance]:
+        """Measure a pass."""
+        start = time.perf_counter()
+        yield lambda rows: None
+        if n_rows == self._n_rows:
+            self.seconds += time.perf_counter() - start
 
 
 def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> Cost:
-    """Fit `estimator` to two small sets of rows and extrapolate their times linearly.
+    """Fit `estimator` to small sets of rows of increasing size, and extrapolate the last time.
+
+    Ends after about `TRIAL_SECONDS`; a trial that would take longer is not started.
 
     Parameters
     ----------
@@ -60,19 +135,87 @@ def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> C
     rows : tuple of arrays
         Typical X and y, any number of rows.
     """
-    (n_rows, n_features), (X, y) = shape, rows
+    n_rows, n_features = shape
     n = _n_landmarks(estimator, shape)
-    large = min(n_rows, _trial_rows(n, n_features))
-    small = max(1, min(large, large // 2))
-    take = np.arange(large) % len(y)  # few typical rows are repeated
-    X, y = X[take], y[take]
-    warm = min(small, 2 * n + 100)
-    _timed(estimator, X[:warm], y[:warm])
-    first, passes = _timed(estimator, X[:small], y[:small])
-    second = first if small == large else _timed(estimator, X, y)[0]
-    slope = max(second - first, 0.0) / max(large - small, 1)
-    seconds = second + slope * (n_rows - large)
-    return Cost(seconds, _bytes(n, n_features, n_rows), passes)
+    n_bytes = _bytes(n, n_features, n_rows)
+    if getattr(estimator, "refine", False):
+        return Cost(
+            None, n_bytes, None, "refine trains more models, and longer, where held-out rows ask it"
+        )
+    trials = _trials(estimator, shape, rows, n)
+    if not trials:
+        limit = f"a trial fit with {n} landmarks would take more than {TRIAL_SECONDS:.0f} s"
+        return Cost(None, n_bytes, None, limit)
+    last, reasons = trials[-1], []
+    least, most = last.interval(n_rows)
+    seconds: float | None = float(np.sqrt(least * most))
+    passes: int | None = last.passes
+    reach = f"trial fits of {TRIAL_SECONDS:.0f} s reach {last.n_rows:,} rows"
+    if most > MAX_RATIO * least:
+        seconds = None
+        reasons.append(f"{reach}, too few to tell the time")
+    if last.n_rows < min(n_rows, TRIAL_ROWS):
+        passes = None
+        reasons.append(f"{reach}; more rows may need fewer passes, because samples replace them")
+    return Cost(seconds, n_bytes, passes, ", and ".join(reasons) or None)
+
+
+def _trials(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any], n: int) -> list[Trial]:
+    """Fit to more and more rows, as long as the next fit is expected to end in time."""
+    (n_rows, d), (X, y) = shape, rows
+    first = min(n_rows, max(4 * n, 100))
+    most = max(first, min(n_rows, TRIAL_ROWS, int(TRIAL_BYTES / (8 * d))))
+    trials: list[Trial] = []
+    count, left = first, TRIAL_SECONDS
+    expected = 4 * count * n * (2 * d + 2 * n) * _seconds_per_operation()
+    while expected < left:
+        take = np.arange(count) % len(y)  # few typical rows are repeated
+        trials.append(_timed(estimator, X[take], y[take]))
+        left -= trials[-1].seconds
+        if count == most:
+            break
+        count = min(most, GROWTH * count)
+        expected = _expected_seconds(trials, count)
+    return trials
+
+
+def _expected_seconds(trials: list[Trial], n_rows: int) -> float:
+    """Return the time of a trial with more rows, from the line through the last two trials."""
+    last = trials[-1]
+    if len(trials) == 1:
+        return last.seconds * n_rows / last.n_rows
+    slope = (last.seconds - trials[-2].seconds) / (last.n_rows - trials[-2].n_rows)
+    return last.seconds + max(slope, 0.0) * (n_rows - last.n_rows)
+
+
+def _seconds_per_operation() -> float:
+    """Return the time of one multiplication or addition in a product of matrices."""
+    A = np.random.RandomState(0).standard_normal((SPEED_ORDER, SPEED_ORDER))
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        A @ A
+        times.append(time.perf_counter() - start)
+    return min(times) / (2.0 * SPEED_ORDER**3)
+
+
+def _timed(estimator: Any, X: Any, y: Any) -> Trial:
+    """Fit a copy of an estimator and measure its time."""
+    model = clone(estimator)
+    start = time.perf_counter()
+    columns, progress = copy(model), _PassTimes(len(y))
+    rows = open_rows(columns, X, y, None, model._target_spec())
+    plan = model._plan(rows)
+    blocks, code = rows.open(progress, Journal())
+    assert code is not None
+    rng = check_random_state(model.random_state)
+    with warnings.catch_warnings():
+        # what is true of few rows, or of rows that are repeated, need not be true of all
+        warnings.simplefilter("ignore", UserWarning)
+        fitted = fit_model(plan, blocks, code, Columns.of(columns), rng)
+    seconds = time.perf_counter() - start
+    assert fitted.n_passes is not None
+    return Trial(len(y), seconds, progress.seconds, fitted.n_passes)
 
 
 def invented_rows(
@@ -80,7 +223,7 @@ def invented_rows(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return normally distributed rows with classes or values that a kernel machine can learn."""
     rng = np.random.RandomState(0)
-    n_rows = min(TRIAL_ROWS, int(TRIAL_BYTES / (8 * n_features)))
+    n_rows = min(TRIAL_ROWS, max(int(TRIAL_BYTES / (8 * n_features)), 1))
     X = rng.standard_normal((n_rows, n_features))
     width = n_outputs or (2 if kind == "classes" else 1)
     directions = rng.standard_normal((n_features, width)) / np.sqrt(n_features)
@@ -93,26 +236,15 @@ def invented_rows(
 
 def _n_landmarks(estimator: Any, shape: tuple[int, int]) -> int:
     """Return the largest number of landmarks that the fit may have."""
-    budget = make_budget(getattr(estimator, "budget", None))  # the transformer has none
+    n_rows, n_features = shape
+    budget = make_budget(estimator.budget)
     if budget is not None:
-        n_rows, n_features = shape
         room = budget.landmarks(ModelShape(n_features, 1), "int8")
         return max(1, min(room, most_landmarks(n_rows)))
     selector = make_selector(estimator.selection)
-    given = isinstance(selector, GivenLandmarks)
-    return int(selector.points.shape[0] if given else estimator.n_components)
-
-
-def _trial_rows(n: int, d: int) -> int:
-    by_work = TRIAL_OPERATIONS / (n * (2 * d + 2.2 * n))
-    return int(max(min(TRIAL_ROWS, by_work, TRIAL_BYTES / (8 * d)), 4 * n, 100))
-
-
-def _timed(estimator: Any, X: Any, y: Any) -> tuple[float, int]:
-    model = clone(estimator).set_params(verbose=0)
-    start = time.perf_counter()
-    model.fit(X, y)
-    return time.perf_counter() - start, model.n_passes_
+    if isinstance(selector, GivenLandmarks):
+        return int(selector.points.shape[0])
+    return int(min(estimator.n_components, n_rows))
 
 
 def _bytes(n: int, d: int, n_rows: int) -> int:

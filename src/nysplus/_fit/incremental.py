@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.pipeline import FitRules, ModelSize, choose_landmarks, resolve_kernel, scaling_of
 from nysplus._fit.plan import Plan
 from nysplus._ridge.running import RunningFit
-from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.blocks import Block, RowBlocks
 from nysplus._rows.target_codes import TargetCode
+from nysplus.landmarks import GivenLandmarks
 
 SOLVER = "direct-float64"
 
@@ -27,7 +29,11 @@ def add_rows(
     columns: Columns,
     rng: np.random.RandomState,
 ) -> FittedModel:
-    """Return the model of more rows; the landmarks are those of the first call.
+    """Return the model of more rows.
+
+    Rows are collected as long as there are fewer than landmarks to choose: kernel, landmarks and
+    ridge are chosen anew from all of them in every call. A call with as many rows as landmarks is
+    chosen from alone, so that no more than twice as many rows are collected.
 
     Parameters
     ----------
@@ -42,11 +48,21 @@ def add_rows(
     columns : Columns
     rng : RandomState
     """
+    before, collected = None, None
+    if model is not None and model.collected is not None:
+        before, model = model.collected, None
+        if _too_few(plan, blocks):
+            rows = _joined(before, _weighing_rows(blocks))
+            before, blocks = None, rows.blocks(blocks.progress)
+    if model is None and _too_few(plan, blocks):
+        collected = _weighing_rows(blocks)
     if model is not None and model.running is not None:
         running, indices = model.running, model.landmark_indices
         evaluations = model.n_kernel_evaluations
     else:
         running, indices, evaluations = _begin(model, plan, blocks, rng)
+    if before is not None:
+        running, _ = running.plus(before.blocks(), plan.alphas, rng)
     running, problem = running.plus(blocks, plan.alphas, rng)
     alpha = None if model is None else model.alpha
     if alpha is None:
@@ -63,6 +79,35 @@ def add_rows(
         n_kernel_evaluations=evaluations + blocks.n_rows * running.feature_map.n_landmarks,
         n_passes=None if model is None else model.n_passes,
         running=running,
+        collected=collected,
+    )
+
+
+def _too_few(plan: Plan, blocks: RowBlocks) -> bool:
+    """Return whether there are fewer rows than landmarks to choose among them."""
+    return not isinstance(plan.selector, GivenLandmarks) and blocks.n_candidates < plan.n_landmarks
+
+
+def _weighing_rows(blocks: RowBlocks) -> Block:
+    """Return all rows of positive weight, which are few."""
+    return blocks.gather(blocks.sample(blocks.n_candidates, np.random.RandomState(0)))
+
+
+def _joined(first: Block, second: Block) -> Block:
+    """Return the rows of two calls as those of one."""
+    X: Any
+    if sp.issparse(first.X):
+        X = sp.vstack([first.X, sp.csr_matrix(second.X)], format="csr")
+    else:
+        X = np.vstack([first.X, second.X.toarray() if sp.issparse(second.X) else second.X])
+    assert first.targets is not None
+    assert second.targets is not None
+    return Block(
+        X,
+        slice(0, X.shape[0]),
+        first.targets.joined(second.targets),
+        np.concatenate([first.counts, second.counts]),
+        np.concatenate([first.factors, second.factors]),
     )
 
 
@@ -71,12 +116,13 @@ def _begin(
 ) -> tuple[RunningFit, npt.NDArray[np.intp] | None, int]:
     """Return empty sums, the row numbers of the landmarks and the kernel evaluations so far.
 
-    Landmarks are chosen among the first rows, unless `fit` has chosen them among others.
+    Landmarks are chosen among the given rows, unless `fit` has chosen them among others.
     """
     points: Any
     if model is None:
         resolved = resolve_kernel(plan, blocks, rng)
-        landmarks = choose_landmarks(resolved, ModelSize(plan.n_landmarks), rng)
+        n = blocks.n_candidates if _too_few(plan, blocks) else plan.n_landmarks
+        landmarks = choose_landmarks(resolved, ModelSize(n), rng)
         kernel, points, projection = resolved.problem.kernel, landmarks.points, resolved.projection
         center = resolved.center
         indices, evaluations = landmarks.indices, landmarks.n_kernel_evaluations
@@ -112,7 +158,7 @@ def merged(model: FittedModel | None, other: FittedModel | None) -> FittedModel:
     assert model.alpha is not None
     evaluations = model.n_kernel_evaluations + other.n_kernel_evaluations
     found = _solved(model, sums.merged(others), model.alpha)
-    return replace(found, n_kernel_evaluations=evaluations)
+    return replace(found, n_kernel_evaluations=evaluations, collected=None)
 
 
 def _solved(model: FittedModel, running: RunningFit, alpha: float) -> FittedModel:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from nysplus._ridge.probability import Scaling
 from nysplus._ridge.running import RunningFit
+from nysplus._rows.blocks import Block
 from nysplus._rows.slicing import float_dtype
 from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
@@ -78,6 +79,8 @@ class FittedModel:
         Passes over the rows; None where rows came block by block.
     running : RunningFit or None
         Sums over the rows of `partial_fit`.
+    collected : Block or None
+        All rows of `partial_fit`, as long as there are fewer than landmarks to choose.
     """
 
     expansion: KernelExpansion
@@ -91,10 +94,11 @@ class FittedModel:
     n_kernel_evaluations: int = 0
     n_passes: int | None = None
     running: RunningFit | None = None
+    collected: Block | None = None
 
     def without_sums(self) -> FittedModel:
-        """Return the model without the sums of `partial_fit`, which predictions do not need."""
-        return replace(self, running=None)
+        """Return the model without what `partial_fit` keeps, which predictions do not need."""
+        return replace(self, running=None, collected=None)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the labels or values of checked rows; values never in a smaller type than X."""

@@ -13,12 +13,13 @@ from nysplus._fit.feature_range import check_range
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.plan import Plan, warn_of_memory
 from nysplus._fit.size import choose_size, fitting_landmarks, sizes_within
+from nysplus._fit.unpredicted import warn_of_unpredicted
 from nysplus._holdout import PairedComparison, row_scores
 from nysplus._learning.refine import Refined, refine
 from nysplus._ridge.fit import ExpansionFit
 from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.probability import Scaling, fit_scaling
-from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.blocks import Blocks, RowBlocks
 from nysplus._rows.projected import composed, projected
 from nysplus._rows.target_codes import TargetCode
 from nysplus._tuning.metric import learn_metric, through
@@ -112,6 +113,9 @@ def fit_model(
     rounding = rng if size.limit is None else np.random.RandomState(rng.randint(2**31 - 1))
     refined = refine_model(plan, resolved, size, fit, rng)
     stored = store_model(resolved, size, fit, refined, rules, rounding)
+    rows = rows_in_memory(resolved, fit)
+    if code.discrete and rows is not None:
+        warn_of_unpredicted(stored.expansion, rows, code)
     return FittedModel(
         expansion=stored.expansion.with_center(resolved.center),
         code=code,
@@ -124,6 +128,19 @@ def fit_model(
         n_kernel_evaluations=landmarks.n_kernel_evaluations + fit.n_kernel_evaluations,
         n_passes=blocks.progress.passes,
     )
+
+
+def rows_in_memory(resolved: Resolved, fit: ExpansionFit) -> Blocks | None:
+    """Return rows on which the model can be checked without a pass over rows elsewhere.
+
+    All rows, where they are in memory; else those that were drawn to choose the ridge, if there
+    are any and the model sees them as they were given.
+    """
+    at_hand = fit.left_out.problem.rows_at_hand
+    for rows in (resolved.given, at_hand if resolved.projection is None else None):
+        if isinstance(rows, Blocks):
+            return rows
+    return None
 
 
 def resolve_kernel(plan: Plan, blocks: RowBlocks, rng: np.random.RandomState) -> Resolved:

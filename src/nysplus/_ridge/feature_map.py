@@ -27,8 +27,8 @@ from nysplus.kernels import Kernel
 # Landmarks between which the rounding error of a kernel entry is measured: 256² pairs come close
 # to the largest error and take milliseconds.
 NOISE_LANDMARKS = 256
-# Largest kernel value: sums of squares over rows stay in the range of float64.
-MAX_VALUE = 1e140
+# Range of the largest kernel value: squares of sums of squares stay in the range of float64.
+VALUES = (1e-70, 1e70)
 # Largest relative error of features that may be computed in float32.
 MAX_NOISE = 1.2e-5
 # Panels in which a triangular matrix is multiplied: nearly half the work is saved, and the panels
@@ -187,16 +187,16 @@ class FeatureMap:
 
 
 def _kernel_matrix(kernel: Kernel, Z: Any) -> Float:
-    """Return ``B = K(Z, Z)`` in float64, or raise if its squares are not finite."""
+    """Return ``B = K(Z, Z)`` in float64, or raise if its squares would overflow or vanish."""
     Z = Z.astype(np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
         B = kernel(Z, Z)
         largest = np.abs(B).max(initial=0.0)
-    if not largest <= MAX_VALUE:
+    if not (largest == 0 or VALUES[0] <= largest <= VALUES[1]):
         raise ValueError(
-            f"{kernel!r} has values of up to {largest:.3g} between the landmarks; up to "
-            f"{MAX_VALUE:g} can be computed with. Scale the features, for example with "
-            "sklearn.preprocessing.StandardScaler, or choose another kernel."
+            f"The largest value of {kernel!r} between the landmarks is {largest:.3g}, and must be "
+            f"between {VALUES[0]:g} and {VALUES[1]:g} to be computed with. Scale the features, "
+            "for example with sklearn.preprocessing.StandardScaler, or choose another kernel."
         )
     return B
 

@@ -57,7 +57,7 @@ class RidgeProblem:
 
     @cached_property
     def validation_rows(self) -> RowBlocks:
-        """Rows for leave-one-out: all rows, or some drawn at random, in memory."""
+        """Rows for leave-one-out: all rows, or some of every class drawn at random, in memory."""
         most = self.rules.validation_rows
         if self.blocks.n_candidates <= most:
             return self.blocks
@@ -164,18 +164,25 @@ Scores = Callable[[Block], list[Float]]
 def _most_accurate(
     problem: RidgeProblem, scores: Scores, rows: RowBlocks, step: str
 ) -> ChosenAlpha:
-    """Return the α of the highest accuracy, by the scores that each α gives some rows."""
+    """Return the α of the highest accuracy, by the scores that each α gives some rows.
+
+    Of nearly equal ones it is the largest α that gives up no class.
+    """
+    n_alphas, n_classes = len(problem.alphas), len(rows.class_rows.counts)
 
     def part(block: Block) -> Float:
-        weight = block.weight
-        right = [weight @ block.labels.hits(score) for score in scores(block)]
+        weight, of_alphas = block.weight, scores(block)
+        right = [weight @ block.labels.hits(score) for score in of_alphas]
         counted = np.where(weight > 0, np.maximum(block.counts, 1.0), 0.0)
-        return np.array([*right, weight.sum(), counted.sum()])
+        found = [block.labels.found(score, weight) for score in of_alphas]
+        return np.concatenate([right, [weight.sum(), counted.sum()], *found])
 
-    zero = partial(np.zeros, len(problem.alphas) + 2)
+    zero = partial(np.zeros, n_alphas * (1 + n_classes) + 2)
     sums = rows.fold(part, zero, problem.row_bytes, f"{problem.stage}: {step}")
-    accuracies = sums[:-2] / sums[-2]
-    alpha = largest_within_noise(problem.alphas, accuracies, float(sums[-1]))
+    right, (weight, count), found = np.split(sums, [n_alphas, n_alphas + 2])
+    accuracies = right / weight
+    found = found.reshape(n_alphas, n_classes)
+    alpha = largest_within_noise(problem.alphas, accuracies, float(count), found)
     return ChosenAlpha(alpha, float(accuracies[problem.alphas.index(alpha)]), rows.n_rows)
 
 

@@ -1,4 +1,4 @@
-"""Sums over rows beside moments: means and variances, rows of largest score, scores of rows."""
+"""Sums over rows beside moments: means and variances, rows by score or class, scores of rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from nysplus._typing import Float, Rows
 
 # Rows beyond twice the number to keep that are collected before they are sorted.
 FEW_ROWS = 4096
+# Rows of a class that a sample of rows has at least: enough to see whether the class is found.
+FEW_OF_A_CLASS = 20
+# Rows that are searched first for rows of every class, and the growth of this number.
+SEARCHED_ROWS, SEARCH_GROWTH = 4096, 4
 
 
 @dataclass
@@ -134,6 +138,82 @@ class TopRows:
         """Return the row numbers."""
         self._prune(self.n)
         return self.rows
+
+
+@dataclass
+class ClassRows:
+    """The number of rows of each class (or label), and the first rows of each.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_classes,)
+        Number of rows of positive weight.
+    first : ndarray of shape (n_classes, FEW_OF_A_CLASS)
+        Numbers of the first of them; −1 where a class has fewer.
+    """
+
+    counts: npt.NDArray[np.intp]
+    first: npt.NDArray[np.intp]
+
+    @classmethod
+    def zero(cls, n_classes: int) -> ClassRows:
+        """Return the rows of classes without rows."""
+        first = np.full((n_classes, FEW_OF_A_CLASS), -1, dtype=np.intp)
+        return cls(np.zeros(n_classes, dtype=np.intp), first)
+
+    @classmethod
+    def of(
+        cls, rows: npt.NDArray[np.intp], classes: npt.NDArray[np.intp], n_classes: int
+    ) -> ClassRows:
+        """Return the rows of each class, from the numbers of rows and the class of each. O(rows).
+
+        Parameters
+        ----------
+        rows, classes : ndarray of shape (b,)
+            A row with several labels is there several times. Rows are in order.
+        n_classes : int
+        """
+        found = cls.zero(n_classes)
+        start, step = 0, SEARCHED_ROWS
+        while start < len(rows):
+            part = slice(start, start + step)
+            missing = np.flatnonzero(found.counts[classes[part]] < FEW_OF_A_CLASS) + start
+            found._add_first(rows[missing], classes[missing])
+            start, step = start + step, SEARCH_GROWTH * step
+        found.counts = np.bincount(classes, minlength=n_classes)
+        return found
+
+    def _add_first(self, rows: npt.NDArray[np.intp], classes: npt.NDArray[np.intp]) -> None:
+        """Add rows to classes that have too few; `counts` counts those in `first` alone."""
+        order = np.argsort(classes, kind="stable")
+        rows, classes = rows[order], classes[order]
+        place = self.counts[classes] + np.arange(len(rows)) - np.searchsorted(classes, classes)
+        fits = place < FEW_OF_A_CLASS
+        self.first[classes[fits], place[fits]] = rows[fits]
+        self.counts += np.bincount(classes[fits], minlength=len(self.counts))
+
+    def placed(self, classes: npt.NDArray[np.intp], n_classes: int) -> ClassRows:
+        """Return the rows of `n_classes` classes; those of this record have numbers `classes`."""
+        more = ClassRows.zero(n_classes)
+        more.counts[classes], more.first[classes] = self.counts, self.first
+        return more
+
+    def followed_by(self, other: ClassRows, n_rows: int) -> ClassRows:
+        """Return the rows of both, where the rows of `other` come after `n_rows` others."""
+        later = np.where(other.first >= 0, other.first + n_rows, -1)
+        both = np.concatenate([self.first, later], axis=1)
+        order = np.argsort(both < 0, axis=1, kind="stable")[:, :FEW_OF_A_CLASS]
+        return ClassRows(self.counts + other.counts, np.take_along_axis(both, order, axis=1))
+
+    def rare(self, n: int, n_rows: int) -> npt.NDArray[np.intp]:
+        """Return rows of the classes of which a sample of `n` among `n_rows` rows has too few.
+
+        A class is rare if fewer than 20 of its rows, and fewer than half an even share, are
+        expected in the sample. Shape (n_rare, m); −1 where a class has fewer than m rows.
+        """
+        enough = min(float(FEW_OF_A_CLASS), n / (2.0 * max(len(self.counts), 1)))
+        few = (self.counts > 0) & (self.counts * (n / n_rows) < enough)
+        return self.first[few, : max(1, int(enough))]
 
 
 @dataclass

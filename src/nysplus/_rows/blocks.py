@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.random import sample_without_replacement
 
-from nysplus._rows.accumulators import MeanAndScatter, TopRows, row_numbers
+from nysplus._rows.accumulators import ClassRows, MeanAndScatter, TopRows, row_numbers
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._rows.targets import DiscreteTargets, Targets
 from nysplus._runtime.checkpoint import Journal, Step
@@ -100,13 +100,14 @@ class Block:
         return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
 
     @property
-    def _factors(self) -> Float:
+    def factors(self) -> Float:
+        """Class weight of each row: 1 where no weights were given."""
         return np.ones(len(self)) if self.class_weight is None else self.class_weight
 
     @property
     def weight(self) -> Float:
         """Weight of each row: sample weight times class weight."""
-        return self.counts * self._factors
+        return self.counts * self.factors
 
     @property
     def unit_weight(self) -> Float:
@@ -114,7 +115,7 @@ class Block:
 
         A sample weight of three stands for three equal rows; leaving one out takes a third.
         """
-        return np.minimum(self.counts, 1.0) * self._factors
+        return np.minimum(self.counts, 1.0) * self.factors
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,8 @@ class RowBlocks(ABC):
         Whether the targets are classes or labels.
     n_candidates : int
         Number of rows that may become landmarks: rows of positive weight.
+    class_rows : ClassRows
+        Number and first of the rows of each class or label; there are none of values.
     progress : Progress
     journal : Journal
     """
@@ -200,6 +203,10 @@ class RowBlocks(ABC):
     @property
     @abstractmethod
     def n_candidates(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def class_rows(self) -> ClassRows: ...
 
     @abstractmethod
     def variance(self) -> float:
@@ -282,6 +289,17 @@ class RowBlocks(ABC):
             return self._candidate(rng.permutation(count)[:n])
         return self._candidate(sample_without_replacement(count, n, random_state=rng))
 
+    def sample_of_all_classes(self, n: int, rng: np.random.RandomState) -> npt.NDArray[np.intp]:
+        """Draw `n` rows as :meth:`sample` does, and add rows of classes that are too rare for it.
+
+        Of a rare class (see :meth:`ClassRows.rare`) the sample has up to 20 rows, the first ones.
+        """
+        drawn = self.sample(n, rng)
+        if not self.discrete or len(drawn) == self.n_candidates:
+            return drawn
+        rare = self.class_rows.rare(n, self.n_candidates)
+        return np.concatenate([drawn, np.setdiff1d(rare[rare >= 0], drawn)])
+
 
 @dataclass(frozen=True)
 class Blocks(RowBlocks):
@@ -344,6 +362,15 @@ class Blocks(RowBlocks):
             return self.n_rows
         return int(np.count_nonzero(self.sample_weight))
 
+    @cached_property
+    def class_rows(self) -> ClassRows:
+        """Number and first of the rows of each class or label. O(N)."""
+        return (
+            ClassRows.zero(0)
+            if self.targets is None
+            else self.targets.class_rows(self.sample_weight)
+        )
+
     def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         if self.sample_weight is None:
             return positions
@@ -394,31 +421,23 @@ class Blocks(RowBlocks):
 
     @cached_property
     def _variance(self) -> float:
-        def part(rows: slice) -> MeanAndScatter:
-            block = self.block(rows)
-            return MeanAndScatter.of_cells(block.X, block.counts)
-
-        spread = MeanAndScatter.zero()
-        for more in in_threads(part, self._cached_slices()):
-            spread += more
-        return float(spread.variance)
+        return float(self._spread(MeanAndScatter.of_cells).variance)
 
     def feature_spread(self) -> MeanAndScatter:
         """Return mean and variance of every column of X. One pass, O(N d)."""
+        return self._spread(MeanAndScatter.of_features)
+
+    def _spread(self, of: Callable[[Any, Float], MeanAndScatter]) -> MeanAndScatter:
+        """Add up a statistic of rows and weights, in blocks that fit in a core's cache."""
 
         def part(rows: slice) -> MeanAndScatter:
             block = self.block(rows)
-            return MeanAndScatter.of_features(block.X, block.counts)
+            return of(block.X, block.counts)
 
-        spread = MeanAndScatter.zero()
-        for more in in_threads(part, self._cached_slices()):
+        spread, most = MeanAndScatter.zero(), VARIANCE_CELLS // self.n_features + 1
+        for more in in_threads(part, row_slices(self.n_rows, 8 * self.n_features, most)):
             spread += more
         return spread
-
-    def _cached_slices(self) -> list[slice]:
-        """Return blocks of rows that stay in the cache of a core."""
-        most = VARIANCE_CELLS // self.n_features + 1
-        return row_slices(self.n_rows, 8 * self.n_features, most)
 
     def fingerprint(self) -> str:
         """Return a hash of the rows, their targets and weights."""

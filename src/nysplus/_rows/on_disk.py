@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._rows.accumulators import MeanAndScatter
+from nysplus._rows.accumulators import ClassRows, MeanAndScatter
 from nysplus._rows.blocks import Block, RowBlocks, Work
 from nysplus._rows.readers import Chunk, Source, join_chunks
 from nysplus._rows.survey import Survey
@@ -179,6 +180,12 @@ class SurveyedBlocks(RowBlocks):
 
     def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return self.survey.candidate(positions)
+
+    @cached_property
+    def class_rows(self) -> ClassRows:
+        """Number and first of the rows of each class or label, from the survey."""
+        assert self.coding.code is not None
+        return self.survey.class_rows_of(self.coding.code)
 
     def variance(self) -> float:
         """Return the variance of all entries of X, from the survey."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nysplus._rows.accumulators import MeanAndScatter
+from nysplus._rows.accumulators import ClassRows, MeanAndScatter
 from nysplus._rows.blocks import Block, Blocks, RowBlocks, Work
 from nysplus._rows.slicing import float_dtype
 from nysplus._runtime.checkpoint import Journal, Step
@@ -143,6 +143,11 @@ class ProjectedBlocks(RowBlocks):
     def n_candidates(self) -> int:
         """Number of rows of positive weight."""
         return self.blocks.n_candidates
+
+    @property
+    def class_rows(self) -> ClassRows:
+        """Number and first of the rows of each class or label."""
+        return self.blocks.class_rows
 
     def _candidate(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return self.blocks._candidate(positions)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nysplus._rows.accumulators import MeanAndScatter
+from nysplus._rows.accumulators import ClassRows, MeanAndScatter
 from nysplus._rows.target_codes import ClassCode, TargetCode, code_of
 from nysplus._typing import Float, Kind
 from nysplus._validation import check_indicator
@@ -75,6 +75,8 @@ class Survey:
         The classes in y, sorted.
     masses : ndarray
         Sum of the sample weights of each class.
+    class_rows : ClassRows
+        Number and first of the rows of each class, or of each label.
     values : MeanAndScatter
         Mean and scatter of values, or of ±1 labels.
     y_shape : tuple of int
@@ -87,6 +89,7 @@ class Survey:
     features: MeanAndScatter
     classes: npt.NDArray[Any]
     masses: Float
+    class_rows: ClassRows
     values: MeanAndScatter
     y_shape: tuple[int, ...] | None
     pieces: list[PartSummary] = field(default_factory=list)
@@ -110,6 +113,7 @@ class Survey:
             features=MeanAndScatter.of_features(X, weight),
             classes=np.zeros(0, dtype=np.intp),
             masses=np.zeros(0),
+            class_rows=ClassRows.zero(0),
             values=MeanAndScatter.zero((0,)),
             y_shape=None,
             pieces=[PartSummary.of(X, y, sample_weight)],
@@ -125,11 +129,14 @@ class Survey:
         if kind == "classes" and not self.y_shape:
             labels = _check_labels(y.ravel())
             self.classes = np.unique(labels)
-            self.masses = ClassCode(self.classes).encode(labels).masses(weight)
+            codes = ClassCode(self.classes).encode(labels)
+            self.masses, self.class_rows = codes.masses(weight), codes.class_rows(weight)
             return
         if kind == "classes":
             check_indicator(y)
-        self.values = MeanAndScatter.of_columns(self.code(kind).encode(y).coded(), weight)
+        targets = self.code(kind).encode(y)
+        self.values = MeanAndScatter.of_columns(targets.coded(), weight)
+        self.class_rows = targets.class_rows(weight)
 
     def __iadd__(self, other: Survey) -> Survey:
         if (other.n_features, other.y_shape) != (self.n_features, self.y_shape):
@@ -152,6 +159,8 @@ class Survey:
             raise _mixed(self.classes, other.classes)
         code = ClassCode(np.union1d(self.classes, other.classes))
         self.masses = self.masses_of(code) + other.masses_of(code)
+        rows, later = self.class_rows_of(code), other.class_rows_of(code)
+        self.class_rows = rows.followed_by(later, self.n_rows)
         self.classes = code.classes
 
     @property
@@ -188,6 +197,13 @@ class Survey:
         masses: Float = np.zeros(len(code.classes))
         masses[code.encode(self.classes).class_codes] = self.masses
         return masses
+
+    def class_rows_of(self, code: TargetCode) -> ClassRows:
+        """Return the number and the first of the rows of each class of `code`, or of each label."""
+        codes = code.encode(self.classes).class_codes if code.kind == "classes" else None
+        if codes is None or len(self.classes) == 0:
+            return self.class_rows
+        return self.class_rows.placed(codes, len(code.classes))
 
     def target_spread(self, code: TargetCode, class_factors: Float | None) -> MeanAndScatter:
         """Return weight, mean and variance of the coded targets."""

@@ -14,6 +14,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from nysplus._rows.accumulators import ClassRows
 from nysplus._typing import Float, Rows, TargetKind
 
 # Values are grouped into at most this many ranges: deciles.
@@ -46,6 +47,10 @@ class Targets(ABC):
         """Return the targets of some of the rows."""
 
     @abstractmethod
+    def joined(self, more: Self) -> Self:
+        """Return these targets, and those of more rows of the same code behind them."""
+
+    @abstractmethod
     def coded(self) -> Float:
         """Return the target matrix Y of shape (rows, n_outputs): ±1 for classes and labels."""
 
@@ -64,6 +69,13 @@ class Targets(ABC):
     def class_codes(self) -> npt.NDArray[np.intp] | None:
         """Class number of each row; None where a row may have several labels, or a value."""
         return None
+
+    def class_rows(self, weight: Float | None) -> ClassRows:
+        """Return the number and the first of the rows of each class or label; none for values.
+
+        Rows of weight zero do not count.
+        """
+        return ClassRows.zero(0)
 
     def masses(self, weight: Float | None) -> Float:
         """Return the sum of the weights of each class; empty where rows have no single class."""
@@ -99,6 +111,14 @@ class DiscreteTargets(Targets):
     def row_scores(self, scores: Float) -> Float:
         """Return 1 for each row that is right, 0 for each that is wrong."""
         return self.hits(scores).astype(np.float64)
+
+    @abstractmethod
+    def rows_of(self, number: int) -> npt.NDArray[np.intp]:
+        """Return the positions of the rows of a class, or with a label, by its number."""
+
+    @abstractmethod
+    def found(self, scores: Float, weight: Float) -> Float:
+        """Return for each class or label the weight of those of its rows that are given it."""
 
     @abstractmethod
     def vote(self, cluster: npt.NDArray[np.intp], weight: Float) -> DiscreteTargets:
@@ -138,6 +158,10 @@ class ClassTargets(DiscreteTargets):
         """Return the targets of some of the rows."""
         return ClassTargets(self.codes[rows], self.n_classes)
 
+    def joined(self, more: ClassTargets) -> ClassTargets:
+        """Return these targets, and those of more rows behind them."""
+        return ClassTargets(np.concatenate([self.codes, more.codes]), self.n_classes)
+
     def masses(self, weight: Float | None) -> Float:
         """Return the sum of the weights of each class, or the number of its rows."""
         return np.bincount(self.codes, weight, self.n_classes).astype(np.float64)
@@ -161,6 +185,20 @@ class ClassTargets(DiscreteTargets):
         predicted = scores[:, 0] > 0 if self.n_classes == 2 else scores.argmax(axis=1)
         matches: npt.NDArray[np.bool_] = predicted == self.codes
         return matches
+
+    def rows_of(self, number: int) -> npt.NDArray[np.intp]:
+        """Return the positions of the rows of a class."""
+        return np.flatnonzero(self.codes == number)
+
+    def found(self, scores: Float, weight: Float) -> Float:
+        """Return for each class the weight of those of its rows that are predicted right."""
+        right: Float = weight * self.hits(scores)
+        return np.bincount(self.codes, right, self.n_classes).astype(np.float64)
+
+    def class_rows(self, weight: Float | None) -> ClassRows:
+        """Return the number and the first of the rows of each class."""
+        rows = np.arange(len(self.codes)) if weight is None else np.flatnonzero(weight > 0)
+        return ClassRows.of(rows, self.codes[rows], self.n_classes)
 
     def groups(self, most: int) -> npt.NDArray[np.intp]:
         """Return the class number of each row."""
@@ -199,6 +237,10 @@ class IndicatorTargets(DiscreteTargets):
         """Return the targets of some of the rows."""
         return IndicatorTargets(self.Y[rows])
 
+    def joined(self, more: IndicatorTargets) -> IndicatorTargets:
+        """Return these targets, and those of more rows behind them."""
+        return IndicatorTargets(np.concatenate([self.Y, more.Y]))
+
     def coded(self) -> Float:
         """Return the ±1 target matrix."""
         return self.Y
@@ -212,6 +254,21 @@ class IndicatorTargets(DiscreteTargets):
         """Return for each row whether all its labels are right."""
         right: npt.NDArray[np.bool_] = ((scores > 0) == (self.Y > 0)).all(axis=1)
         return right
+
+    def rows_of(self, number: int) -> npt.NDArray[np.intp]:
+        """Return the positions of the rows with a label."""
+        return np.flatnonzero(self.Y[:, number] > 0)
+
+    def found(self, scores: Float, weight: Float) -> Float:
+        """Return for each label the weight of those of its rows that are predicted to have it."""
+        weights: Float = weight @ ((scores > 0) & (self.Y > 0))
+        return weights
+
+    def class_rows(self, weight: Float | None) -> ClassRows:
+        """Return the number and the first of the rows of each label."""
+        carried = self.Y > 0 if weight is None else (self.Y > 0) & (weight > 0)[:, None]
+        rows, labels = np.nonzero(carried)
+        return ClassRows.of(rows, labels, self.n_outputs)
 
     def groups(self, most: int) -> npt.NDArray[np.intp]:
         """Number the combinations of labels by frequency; the last group has all rarer ones."""
@@ -252,6 +309,10 @@ class ValueTargets(Targets):
     def take(self, rows: Rows) -> ValueTargets:
         """Return the targets of some of the rows."""
         return ValueTargets(self.Y[rows])
+
+    def joined(self, more: ValueTargets) -> ValueTargets:
+        """Return these targets, and those of more rows behind them."""
+        return ValueTargets(np.concatenate([self.Y, more.Y]))
 
     def coded(self) -> Float:
         """Return the target matrix."""

@@ -7,6 +7,7 @@ same sequence, takes the recorded sums from the file and continues after the las
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -27,7 +28,7 @@ from nysplus._runtime.memory import working_bytes
 from nysplus._typing import Additive
 
 # Version of the file format.
-FORMAT = 1
+FORMAT = 2
 
 Total = TypeVar("Total", bound=Additive)
 
@@ -86,7 +87,7 @@ class Checkpoint:
     ----------
     path : str or path
         A file. It is replaced in one step, so that it is valid at any moment, and removed at the
-        end of the fit.
+        end of the fit. Fits that run at the same time need a file each.
     seconds : float, default=60
         Least time between two writes.
     """
@@ -248,11 +249,11 @@ class FileJournal(Journal):
     def _write(self, running: tuple[int, Arrays]) -> None:
         """Write all complete sums and the running one; warn if that is not possible."""
         position, arrays = running
-        header = {**self._header, "position": position, "finished": len(self._finished)}
+        header = {**self._header, "position": position}
         content: dict[str, Any] = {f"generator.{name}": a for name, a in self._generator.items()}
         for number, recorded in enumerate([*self._finished, arrays]):
             content |= {f"{number}.{name}": array for name, array in recorded.items()}
-        content["header"] = np.array(json.dumps({**header, "content": sorted(content)}))
+        content["header"] = np.array(json.dumps({**header, "sha256": _digest(content)}))
         try:
             with atomic_write(self._path) as file:
                 np.savez(file, **content)
@@ -293,16 +294,35 @@ def _records_in(path: Path) -> tuple[dict[str, Any], list[Arrays], Arrays]:
     """
     # opened here, because numpy does not close a file that is no archive
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        if sum(part.file_size for part in archive.zip.infolist()) > path.stat().st_size:
+            raise ValueError("its parts are larger than the file")
         header = dict(json.loads(str(archive["header"])))
         content = {name: archive[name] for name in archive.files if name != "header"}
-    if sorted(content) != header["content"]:
-        raise ValueError("parts are missing")
+    if header["sha256"] != _digest(content):
+        raise ValueError("parts are missing or changed")
     generator: Arrays = {}
-    recorded: list[Arrays] = [{} for _ in range(header["finished"] + 1)]
+    recorded: list[Arrays] = [{} for _ in range(len({*map(_number, content)}) - 1)]
     for name, array in content.items():
-        number, _, part = name.partition(".")
+        number, part = _number(name), name.partition(".")[2]
         (generator if number == "generator" else recorded[int(number)])[part] = array
+    if type(header["position"]) is not int or header["position"] < 0:
+        raise ValueError(f"position={header['position']!r} is no number of rows")
     return header, recorded, generator
+
+
+def _number(name: str) -> str:
+    """Return the number of the sum that a part of a file belongs to."""
+    return name.partition(".")[0]
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    """Return a hash of named arrays: a file holds exactly what a fit has written, or is refused."""
+    digest = hashlib.sha256()
+    for name, value in sorted(content.items()):
+        array = np.asarray(value, order="C")
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def _arrays_of(total: Any) -> Arrays:

@@ -33,8 +33,8 @@ def gradient_outer_product(
     Parameters
     ----------
     expansion : KernelExpansion
-        With a differentiable kernel. If it has a projection P, gradients are still taken in the
-        coordinates of X.
+        With a differentiable kernel, and without a centre. If it has a projection P, gradients are
+        still taken in the coordinates of X.
     X : ndarray or CSR matrix of shape (N, d)
     weight : ndarray of shape (N,), optional
         Weight of each row in the mean.

@@ -133,6 +133,8 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     def retune(self, alpha: AlphaLike = "auto") -> Any:
         """Choose the ridge again from the sums that `partial_fit` and `merge` have made.
 
+        As long as `partial_fit` collects rows, its next call chooses the ridge as well.
+
         Parameters
         ----------
         alpha : "auto", float or sequence of floats, default="auto"
@@ -175,7 +177,8 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     ) -> Cost:
         """Estimate the time and memory of a fit with these parameters on this machine.
 
-        Fits two small models, which takes some seconds, and extrapolates their times linearly.
+        Fits models to few rows for at most 4 seconds and extrapolates: passes take time in
+        proportion to the rows, and work on samples and landmarks does not grow beyond 60,000 rows.
 
         Parameters
         ----------
@@ -192,7 +195,9 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
         Returns
         -------
         Cost
-            With `seconds`, `bytes` (beside the rows themselves) and `passes`.
+            With `seconds`, `bytes` (beside the rows themselves) and `passes`. `seconds` or
+            `passes` is None if the trial fits do not tell it, as for `refine`, and `reason` says
+            why.
         """
         n_rows, n_features = shape
         check_count("shape[0]", n_rows)

@@ -69,7 +69,9 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     alpha : "auto", float or sequence of floats, default="auto"
         Ridge penalty, the paper's ρ, on the scale of scikit-learn's ``Ridge``. Given a sequence,
         or "auto" for 1e-7 to 1e3, the fit takes the largest value whose closed-form leave-one-out
-        accuracy, on at most 10000 rows, is within a quarter standard error of the best.
+        accuracy is within a quarter standard error of the best, on at most 10000 rows and up to
+        20 rows more of each rare class. Values that give up a class which others within a standard
+        error find are not compared.
     refine : bool or Refinement, default=False
         Learn the landmarks, the coefficients and a linear map of the features after the fit, by
         gradient descent on the cross-entropy (kernels RBF, and Matern with nu=1.5 or 2.5). The
@@ -203,6 +205,10 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     ) -> NystroemClassifier:
         """Fit the model.
 
+        A warning names the classes that the model predicts for none of their own rows. All rows
+        are looked at if they are in memory and at least 200; of rows outside memory, those that
+        were drawn to choose `alpha`, unless there is a `metric`.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
@@ -233,13 +239,15 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> NystroemClassifier:
-        """Fit to more rows; the landmarks are those of the first call.
+        """Fit to more rows; the landmarks are those of the first rows.
 
         After all calls the model is the one that `fit` finds on all rows for the same landmarks
-        and ridge. The kernel width, the landmarks and the ridge come from the first call. If its
-        rows are not typical, set ``gamma``, ``selection`` (an array) and ``alpha``, or `fit` on a
-        typical sample first: these three are kept, its rows are not. `retune` chooses the ridge
-        again.
+        and ridge. The kernel width, the landmarks and the ridge come from the first call with
+        `n_components` rows or more. Rows of smaller calls before are collected, until they are
+        `n_components` together: the model is then the one of a single call with all of them. If
+        the first rows are not typical, set ``gamma``, ``selection`` (an array) and ``alpha``, or
+        `fit` on a typical sample first: these three are kept, its rows are not. `retune` chooses
+        the ridge again. Rows of weight zero are ignored.
 
         Parameters
         ----------

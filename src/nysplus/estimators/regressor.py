@@ -158,7 +158,7 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
     @available_if(sums_rows)
     @with_callbacks
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NystroemRegressor:
-        """Fit to more rows; the landmarks are those of the first call.
+        """Fit to more rows; the landmarks are those of the first rows.
 
         As :meth:`NystroemClassifier.partial_fit`.
 

@@ -2,7 +2,8 @@
 
 The functions are in ``c_templates/*.h``: ``$word`` is filled in, ``@`` becomes the name of the
 model and ``@@`` the same in capitals. A ``${word}`` at the beginning of a line stands for any
-number of whole lines, none included.
+number of whole lines, none included. Words between backquotes depend on the type of real numbers
+(:func:`~nysplus.export.c_kernels.in_real`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from nysplus._runtime.atomic_file import write_whole
 from nysplus.expansion import PackedArray
-from nysplus.export.c_kernels import CKernel, c_kernel, literal
+from nysplus.export.c_kernels import CKernel, c_kernel, in_real, literal, number
 from nysplus.export.c_model import MAX_CHANGE, WRONG, CModel, c_model
 from nysplus.export.contents import Contents, contents_of
 
@@ -93,7 +94,7 @@ def _entry(table: str, stored: PackedArray, index: str) -> str:
     if stored.values.dtype == np.float16:
         return f"@_half(@_{table}[{index}])"
     entry = f"@_{table}[{index}]"
-    return entry if stored.values.dtype == np.float32 else f"(float){entry}"
+    return f"(float){entry}" if stored.values.dtype == np.int8 else entry
 
 
 def _scale(table: str, stored: PackedArray, column: str) -> str:
@@ -111,14 +112,14 @@ def _indented(statements: str, depth: int) -> str:
 
 
 def _feature(model: CModel, i: str) -> str:
-    """Return the expression of a feature minus the centre, in the unit, as float."""
+    """Return the expression of a feature minus the centre, in the unit, as a real number."""
     center, feature = model.content.stored.center, f"x[{i}]"
     wide = model.row == "double" or (center is not None and center.values.dtype == np.float64)
     if center is not None:
         feature = f"({feature} - @_center[{i}])"
     if model.unit != 1.0:
         feature += f" * {model.unit!r}" if wide else f" * {literal(model.unit)}"
-    return f"(float)({feature})" if wide else feature
+    return f"(float)({feature})" if wide and model.real == "float" else feature
 
 
 def _coordinates(model: CModel) -> str:
@@ -127,16 +128,16 @@ def _coordinates(model: CModel) -> str:
     if stored is None:
         feature = _feature(model, "j")
         if feature == "x[j]":
-            return "const float *u = x;"
-        return f"float u[@@_RANK];\nfor (int j = 0; j < @@_RANK; j++) u[j] = {feature};"
+            return "const `float` *u = x;"
+        return f"`float` u[@@_RANK];\nfor (int j = 0; j < @@_RANK; j++) u[j] = {feature};"
     if stored.values.ndim == 1:
         value = f"{_entry('projection', stored, 'j')}{_scale('projection', stored, 'j')}"
         product = f"{_feature(model, 'j')} * {value}"
-        return f"float u[@@_RANK];\nfor (int j = 0; j < @@_RANK; j++) u[j] = {product};"
+        return f"`float` u[@@_RANK];\nfor (int j = 0; j < @@_RANK; j++) u[j] = {product};"
     entry = _entry("projection", stored, "i * @@_RANK + j")
     lines = [
-        "float u[@@_RANK];",
-        "for (int j = 0; j < @@_RANK; j++) u[j] = 0.0f;",
+        "`float` u[@@_RANK];",
+        "for (int j = 0; j < @@_RANK; j++) u[j] = `0.0`;",
         "for (int i = 0; i < @@_FEATURES; i++)",
         "    for (int j = 0; j < @@_RANK; j++)",
         f"        u[j] += {_feature(model, 'i')} * {entry};",
@@ -173,7 +174,7 @@ def _predicting(model: CModel) -> str:
     predictions = _filled(kind, row=model.row)
     if content.slope is None:
         return predictions
-    slope, twice = literal(content.slope), literal(2.0 * content.slope)
+    slope, twice = number(content.slope), number(2.0 * content.slope)
     probabilities = _filled(f"{kind}_probabilities", slope=slope, twice=twice, row=model.row)
     return f"{predictions}\n{probabilities}"
 
@@ -206,6 +207,8 @@ def _header(estimator: str, model: CModel, name: str) -> str:
         if (array := getattr(stored, field.name)) is not None
     }
     helpers, scoring = list(kernel.helpers), _scoring(model, kernel)
+    if model.real == "double":
+        helpers = ["root"] if helpers else []
     if any(array.values.dtype == np.float16 for array in arrays.values()):
         helpers.append("half")
     sizes = {"FEATURES": content.n_features, "RANK": r, "LANDMARKS": n, "SCORES": content.n_outputs}
@@ -222,9 +225,10 @@ def _header(estimator: str, model: CModel, name: str) -> str:
         formula=kernel.formula + (f",  g = {width:.9g}" if width else ""),
         n_bytes=stored.n_bytes,
         types=", ".join(f"{key} {array.values.dtype.name}" for key, array in arrays.items()),
-        stack=4 * ((r if "float u[" in scoring else 0) + 2 * content.n_outputs),
+        stack=(8 if model.real == "double" else 4)
+        * ((r if "` u[" in scoring else 0) + 2 * content.n_outputs),
         row=model.row,
-        why_double=WHY_DOUBLE if model.row == "double" else "",
+        why_double=WHY_DOUBLE if model.row != model.real else "",
         includes=_includes(arrays.values(), helpers),
         sizes="".join(f"#define @@_{key} {value}\n" for key, value in sizes.items()),
         classes=_classes(content),
@@ -233,7 +237,7 @@ def _header(estimator: str, model: CModel, name: str) -> str:
         scores=scoring,
         predictions=_predicting(model),
     )
-    return text.replace("@@", name.upper()).replace("@", name)
+    return in_real(text, model.real).replace("@@", name.upper()).replace("@", name)
 
 
 def _includes(arrays: Iterable[PackedArray], helpers: list[str]) -> str:
@@ -272,12 +276,13 @@ def _check_change(change: float) -> None:
         raise ValueError(
             f"float arithmetic, which the header uses, would change scores of this model by up to "
             f"{change:.1g} of the largest. Fit with a larger alpha, which makes smaller "
-            "coefficients, or scale the features before fit; to_onnx and to_json have float64."
+            "coefficients, or pass dtype='float64', which makes tables and arithmetic double."
         )
     if change > MAX_CHANGE:
         warnings.warn(
             f"float arithmetic, which the header uses, changes scores of this model by up to "
-            f"{change:.1g} of the largest. A larger alpha makes smaller coefficients.",
+            f"{change:.1g} of the largest. A larger alpha makes smaller coefficients; "
+            "dtype='float64' makes tables and arithmetic double.",
             stacklevel=3,
         )
 
@@ -310,9 +315,10 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
         A file to write the header to, in one step.
     name : str, default="nysplus"
         The first part of all C names; characters that C does not allow in names become ``_``.
-    dtype : {"auto", "float32"}, default="auto"
+    dtype : {"auto", "float32", "float64"}, default="auto"
         Type of the tables: "auto" keeps float32, float16 and int8, and makes float64 float32;
-        "float32" makes all tables float32, which takes more bytes and less time.
+        "float32" makes all tables float32, which takes more bytes and less time; "float64" makes
+        all tables, rows and outputs double, for models whose large coefficients float cannot hold.
 
     Returns
     -------
@@ -327,10 +333,11 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
     >>> print(to_c(model, name="iris").splitlines()[0])
     /* NystroemClassifier, exported by nysplus: 4 features, 10 landmarks, 3 classes.
     """
-    if dtype not in ("auto", "float32"):
+    if dtype not in ("auto", "float32", "float64"):
         raise ValueError(
-            f"dtype={dtype!r} is not allowed. Pass 'auto' (as the model is stored) or 'float32'; a "
-            "model is stored in float16 or int8 if it is fitted or compressed to a budget."
+            f"dtype={dtype!r} is not allowed. Pass 'auto' (as the model is stored, but float32 for "
+            "float64), 'float32' or 'float64'; a model is stored in float16 or int8 if it is "
+            "fitted or compressed to a budget."
         )
     prefix, written = _identifier(name), c_model(contents_of(model), dtype)
     _check_change(written.change)

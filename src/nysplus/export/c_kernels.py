@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,34 @@ def literal(value: float) -> str:
     return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
 
 
+def number(value: float) -> str:
+    """Return the mark of a number in statements (see :func:`in_real`)."""
+    return f"`{float(value)!r}`"
+
+
+def in_real(text: str, real: str) -> str:
+    """Return statements for a type of real numbers, "float" or "double".
+
+    In statements and templates, everything that depends on the type is between backquotes: the
+    type itself, the function ``exp``, and numbers.
+    """
+
+    def written(mark: re.Match[str]) -> str:
+        if mark[1] == "float":
+            return real
+        if mark[1] == "exp":
+            return "expf" if real == "float" else "exp"
+        return literal(float(mark[1])) if real == "float" else repr(float(mark[1]))
+
+    text = re.sub("`([^`]+)`", written, text)
+    return text if real == "float" else text.replace("@_sqrt(", "@_root(")
+
+
+def in_type(U: Float, value: float) -> Any:
+    """Return a number in the type of U, as the header has it."""
+    return single(value) if U.dtype == np.float32 else value
+
+
 @dataclass(frozen=True)
 class CKernel:
     """The C statements of ``k(u, z)``: a sum over the r coordinates, then a number from the sum.
@@ -53,7 +82,7 @@ class CKernel:
     value : str
         Expression for the kernel's value, of ``sum`` and the variables of `final`.
     matrix : callable
-        The same arithmetic in NumPy: kernel values of float32 rows U and Z.
+        The same arithmetic in NumPy: kernel values of rows U and Z, in their type.
     start, final : str
         Statements before and after the loop over the coordinates.
     helpers : tuple of str
@@ -64,7 +93,7 @@ class CKernel:
     terms: str
     value: str
     matrix: Callable[[Float, Float], Float]
-    start: str = "float sum = 0.0f;"
+    start: str = "`float` sum = `0.0`;"
     final: str = ""
     helpers: tuple[str, ...] = ()
 
@@ -93,39 +122,39 @@ def _chi2_distances(U: Float, Z: Float) -> Float:
     return _sum(U, Z, term)
 
 
-_DIFFERENCE = "const float t = u[j] - z;\nsum += t * t;"
-_CHI2 = "const float t = u[j] - z, s = u[j] + z;\nif (s != 0.0f) sum += t * t / s;"
+_DIFFERENCE = "const `float` t = u[j] - z;\nsum += t * t;"
+_CHI2 = "const `float` t = u[j] - z, s = u[j] + z;\nif (s != `0.0`) sum += t * t / s;"
 
 
 def _rbf(kernel: RBF) -> CKernel:
     return CKernel(
         "exp(-g |u - z|^2)",
         _DIFFERENCE,
-        f"expf({literal(-kernel.width)} * sum)",
-        lambda U, Z: np.exp(single(-kernel.width) * _squares(U, Z)),
+        f"`exp`({number(-kernel.width)} * sum)",
+        lambda U, Z: np.exp(in_type(U, -kernel.width) * _squares(U, Z)),
     )
 
 
 def _matern(kernel: Matern) -> CKernel:
     factor = {
         0.5: "",
-        1.5: "(1.0f + s) * ",
-        2.5: f"(1.0f + s + s * s * {literal(1.0 / 3.0)}) * ",
+        1.5: "(`1.0` + s) * ",
+        2.5: f"(`1.0` + s + s * s * {number(1.0 / 3.0)}) * ",
     }[kernel.nu]
     polynomial = {0.5: "", 1.5: "(1 + s) ", 2.5: "(1 + s + s^2 / 3) "}[kernel.nu]
 
     def matrix(U: Float, Z: Float) -> Float:
-        s = np.sqrt(single(4.0 * kernel.nu * kernel.width) * _squares(U, Z))
-        factors = {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + s * s * single(1.0 / 3.0)}
+        s = np.sqrt(in_type(U, 4.0 * kernel.nu * kernel.width) * _squares(U, Z))
+        factors = {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + s * s * in_type(U, 1.0 / 3.0)}
         K: Float = factors[kernel.nu] * np.exp(-s)
         return K
 
     return CKernel(
         f"{polynomial}exp(-s), s = sqrt({4 * kernel.nu:g} g) |u - z|",
         _DIFFERENCE,
-        f"{factor}expf(-s)",
+        f"{factor}`exp`(-s)",
         matrix,
-        final=f"const float s = @_sqrt({literal(4.0 * kernel.nu * kernel.width)} * sum);",
+        final=f"const `float` s = @_sqrt({number(4.0 * kernel.nu * kernel.width)} * sum);",
         helpers=("sqrt",),
     )
 
@@ -133,38 +162,50 @@ def _matern(kernel: Matern) -> CKernel:
 def _laplacian(kernel: Laplacian) -> CKernel:
     return CKernel(
         "exp(-g |u - z|_1)",
-        "const float t = u[j] - z;\nsum += t < 0.0f ? -t : t;",
-        f"expf({literal(-kernel.width)} * sum)",
-        lambda U, Z: np.exp(single(-kernel.width) * _sum(U, Z, lambda u, z: np.abs(u - z))),
+        "const `float` t = u[j] - z;\nsum += t < `0.0` ? -t : t;",
+        f"`exp`({number(-kernel.width)} * sum)",
+        lambda U, Z: np.exp(in_type(U, -kernel.width) * _sum(U, Z, lambda u, z: np.abs(u - z))),
     )
 
 
 def _polynomial(kernel: Polynomial) -> CKernel:
-    degree = float(kernel.degree)
-    if not degree.is_integer() or not 0 <= degree <= MAX_DEGREE:
+    if not float(kernel.degree).is_integer() or not 0 <= kernel.degree <= MAX_DEGREE:
         raise ValueError(
             f"degree={kernel.degree!r} has no C export, which multiplies instead of calling powf. "
             f"Whole numbers from 0 to {MAX_DEGREE} have one."
         )
+    degree = int(kernel.degree)
+
+    def matrix(U: Float, Z: Float) -> Float:
+        base = in_type(U, kernel.width) * _products(U, Z) + in_type(U, kernel.coef0)
+        power: Float = base**degree
+        return power
+
     return CKernel(
-        f"(g u.z + {kernel.coef0:g})^{int(degree)}",
+        f"(g u.z + {kernel.coef0:g})^{degree}",
         "sum += u[j] * z;",
         "power",
-        lambda U, Z: (single(kernel.width) * _products(U, Z) + single(kernel.coef0)) ** int(degree),
-        final=f"const float base = {literal(kernel.width)} * sum + {literal(kernel.coef0)};\n"
-        "float power = 1.0f;\n"
-        f"for (int p = 0; p < {int(degree)}; p++) power *= base;",
+        matrix,
+        final=f"const `float` base = {number(kernel.width)} * sum + {number(kernel.coef0)};\n"
+        "`float` power = `1.0`;\n"
+        f"for (int p = 0; p < {degree}; p++) power *= base;",
     )
 
 
 def _sigmoid(kernel: Sigmoid) -> CKernel:
     # tanh(t) = 1 - 2 / (exp(2t) + 1)
     slope, start = 2.0 * kernel.width, 2.0 * kernel.coef0
+
+    def matrix(U: Float, Z: Float) -> Float:
+        exponents = in_type(U, slope) * _products(U, Z) + in_type(U, start)
+        K: Float = 1.0 - 2.0 / (np.exp(exponents) + 1.0)
+        return K
+
     return CKernel(
         f"tanh(g u.z + {kernel.coef0:g})",
         "sum += u[j] * z;",
-        f"1.0f - 2.0f / (expf({literal(slope)} * sum + {literal(start)}) + 1.0f)",
-        lambda U, Z: 1.0 - 2.0 / (np.exp(single(slope) * _products(U, Z) + single(start)) + 1.0),
+        f"`1.0` - `2.0` / (`exp`({number(slope)} * sum + {number(start)}) + `1.0`)",
+        matrix,
     )
 
 
@@ -182,7 +223,7 @@ def _cosine(kernel: Cosine) -> CKernel:
     return CKernel(
         "u.z / (|u| |z|), 0 for u = 0 or z = 0",
         "uz += (double)u[j] * z;\nuu += (double)u[j] * u[j];\nzz += (double)z * z;",
-        "norms > 0.0 ? (float)(uz / norms) : 0.0f",
+        "norms > 0.0 ? (`float`)(uz / norms) : `0.0`",
         matrix,
         start="double uz = 0.0, uu = 0.0, zz = 0.0;",
         final="const double norms = @_root(uu) * @_root(zz);",
@@ -194,8 +235,8 @@ def _chi2(kernel: Chi2) -> CKernel:
     return CKernel(
         "exp(-g sum (u - z)^2 / (u + z))",
         _CHI2,
-        f"expf({literal(-kernel.width)} * sum)",
-        lambda U, Z: np.exp(single(-kernel.width) * _chi2_distances(U, Z)),
+        f"`exp`({number(-kernel.width)} * sum)",
+        lambda U, Z: np.exp(in_type(U, -kernel.width) * _chi2_distances(U, Z)),
     )
 
 

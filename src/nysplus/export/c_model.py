@@ -1,8 +1,9 @@
 """Choose the numbers of a C header, and compute the scores that they give in C.
 
-The arithmetic of the header is float. Features far from zero have a centre subtracted, in double if
-float has too few digits for the rows themselves, and features that are very large or very small are
-multiplied by a power of two, so that squares stay in the range of float.
+The arithmetic of the header is float, unless double is asked for. Features far from zero have a
+centre subtracted, in double if float has too few digits for the rows themselves. Features that are
+very large or very small are multiplied by a power of two, so that squares stay in the range of
+float.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ LEAST, MOST = 1e-12, 1e12
 # Scores that float changes by more than this, relative to the largest, are worth a warning; beyond
 # the second number they are wrong.
 MAX_CHANGE, WRONG = 1e-4, 0.1
+TYPES = {"float": np.float32, "double": np.float64}
 # Rows are double if that divides the change of scores by this number at least.
 WORTH_DOUBLE = 2.0
 
@@ -40,8 +42,8 @@ class CModel:
         With tables in types that C has, in the unit.
     unit : float
         A power of two, by which rows minus the centre are multiplied.
-    row : "float" or "double"
-        Type of the features of a row.
+    row, real : "float" or "double"
+        Type of the features of a row, and of all arithmetic after the centre is subtracted.
     change : float
         Largest change of a score by the rounding of all numbers and of the arithmetic, over the
         largest score.
@@ -50,29 +52,30 @@ class CModel:
     content: Contents
     unit: float = 1.0
     row: str = "float"
+    real: str = "float"
     change: float = 0.0
 
     def scores(self, rows: Float) -> Float:
         """Return the scores of rows with the arithmetic of the header."""
-        stored, single = self.content.stored, np.float32
-        X: Float = rows.astype(single if self.row == "float" else np.float64)
+        stored, real = self.content.stored, TYPES[self.real]
+        X: Float = rows.astype(TYPES[self.row])
         if stored.center is not None:
             X = X - stored.center.values
-        U: Float = (X * X.dtype.type(self.unit)).astype(single)
+        U: Float = (X * X.dtype.type(self.unit)).astype(real)
         if stored.projection is not None:
             U = _mapped(U, stored.projection)
         K = c_kernel(self.content.kernel).matrix(U, stored.landmarks.unpacked())
         A = stored.dual_coef.unpacked().astype(np.float64)
-        sums: Float = (K.astype(single).astype(np.float64) @ A).astype(single)
+        sums: Float = (K.astype(real).astype(np.float64) @ A).astype(real)
         return sums + stored.intercept.unpacked()
 
 
 def _mapped(U: Float, projection: PackedArray) -> Float:
     """Return ``UP``, added one feature after the other."""
-    P = projection.values.astype(np.float32)
+    P = projection.values.astype(U.dtype)
     if P.ndim == 1:
         return U * projection.unpacked()
-    total = np.zeros((len(U), P.shape[1]), dtype=np.float32)
+    total = np.zeros((len(U), P.shape[1]), dtype=U.dtype)
     for u, p in zip(U.T, P, strict=True):
         total += u[:, None] * p
     return total if projection.scale is None else total * projection.scale
@@ -84,10 +87,12 @@ def c_model(content: Contents, dtype: str) -> CModel:
     Parameters
     ----------
     content : Contents
-    dtype : {"auto", "float32"}
-        Type of the tables: "auto" makes float64 float32 and keeps smaller types.
+    dtype : {"auto", "float32", "float64"}
+        Type of the tables: "auto" makes float64 float32 and keeps smaller types. With float64 all
+        arithmetic is double.
     """
-    unit = _unit(content.stored.landmarks.unpacked())
+    real = "double" if dtype == "float64" else "float"
+    unit = 1.0 if real == "double" else _unit(content.stored.landmarks.unpacked())
     scaled = content if unit == 1.0 else _in_unit(content, unit)
     stored = scaled.stored
     tables = replace(
@@ -97,7 +102,7 @@ def c_model(content: Contents, dtype: str) -> CModel:
         intercept=_table(stored.intercept, dtype),
         projection=None if stored.projection is None else _table(stored.projection, dtype),
     )
-    model = CModel(replace(scaled, stored=tables), unit)
+    model = CModel(replace(scaled, stored=tables), unit, real, real)
     rows = compared_rows(content)
     exact = exact_scores(content, rows)
 
@@ -106,14 +111,17 @@ def c_model(content: Contents, dtype: str) -> CModel:
             return replace(model, change=largest_change(exact, model.scores(rows)))
 
     single = measured(model)
-    if single.change <= MAX_CHANGE or (stored.center is None and unit == 1.0):
+    enough = single.change <= MAX_CHANGE or (stored.center is None and unit == 1.0)
+    if enough or model.row == "double":
         return single
     double = measured(replace(model, row="double"))
     return double if WORTH_DOUBLE * double.change <= single.change else single
 
 
 def _table(stored: PackedArray, dtype: str) -> PackedArray:
-    """Return the numbers in a type that C has: float64 becomes float32."""
+    """Return the numbers in a type that C has."""
+    if dtype == "float64":
+        return PackedArray(stored.unpacked().astype(np.float64))
     if stored.values.dtype == np.float64 or dtype == "float32":
         return pack_array(stored.unpacked(), "float32")
     return stored

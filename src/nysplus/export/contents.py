@@ -35,6 +35,8 @@ class Contents:
         Labels of the classes; empty for values.
     slope : float or None
         β of :class:`~nysplus._ridge.probability.Scaling`; None where there are no probabilities.
+    row_type : dtype
+        Type of the rows of the fit: float32, or float64 for rows that float32 may not represent.
     """
 
     kernel: Kernel
@@ -42,6 +44,7 @@ class Contents:
     kind: TargetKind
     classes: npt.NDArray[Any]
     slope: float | None
+    row_type: np.dtype[Any]
 
     @property
     def n_features(self) -> int:
@@ -89,6 +92,13 @@ def contents(
             None if P is None else PackedArray(P),
             None if c is None else PackedArray(c),
         )
+    # landmarks have the type of the rows, unless they are packed
+    single = expansion.packed is None and expansion.landmarks.dtype == np.float32
     return Contents(
-        expansion.kernel, stored, kind, np.empty(0) if classes is None else classes, slope
+        expansion.kernel,
+        stored,
+        kind,
+        np.empty(0) if classes is None else classes,
+        slope,
+        np.dtype(np.float32 if single else np.float64),
     )

@@ -158,17 +158,22 @@ def _laplacian(graph: _Graph, kernel: Laplacian, X: str, Z: str, points: Float) 
     return _exp_minus(graph, kernel.width, graph.sum(graph.node("Abs", differences), 2))
 
 
-def _affine(graph: _Graph, kernel: Polynomial | Sigmoid, X: str, Z: str) -> str:
-    products = graph.node("Mul", graph.products(X, Z), graph.number(kernel.width))
+def _affine(graph: _Graph, kernel: Polynomial | Sigmoid, X: str, Z: str, points: Float) -> str:
+    if graph.dtype == np.float32:
+        products = graph.node("Mul", graph.products(X, Z), graph.number(kernel.width))
+    else:
+        # onnxruntime rounds a number beside a matrix product to float32, but not a row of numbers
+        factors = graph.constant(np.full(points.shape[1], kernel.width, dtype=graph.dtype))
+        products = graph.products(graph.node("Mul", X, factors), Z)
     return graph.node("Add", products, graph.number(kernel.coef0))
 
 
 def _polynomial(graph: _Graph, kernel: Polynomial, X: str, Z: str, points: Float) -> str:
-    return graph.node("Pow", _affine(graph, kernel, X, Z), graph.number(kernel.degree))
+    return graph.node("Pow", _affine(graph, kernel, X, Z, points), graph.number(kernel.degree))
 
 
 def _sigmoid(graph: _Graph, kernel: Sigmoid, X: str, Z: str, points: Float) -> str:
-    return graph.node("Tanh", _affine(graph, kernel, X, Z))
+    return graph.node("Tanh", _affine(graph, kernel, X, Z, points))
 
 
 def _linear(graph: _Graph, kernel: Linear, X: str, Z: str, points: Float) -> str:
@@ -176,11 +181,14 @@ def _linear(graph: _Graph, kernel: Linear, X: str, Z: str, points: Float) -> str
 
 
 def _cosine(graph: _Graph, kernel: Cosine, X: str, Z: str, points: Float) -> str:
+    def divided(rows: str, sizes: str) -> str:
+        zero = graph.node("Equal", sizes, graph.number(0.0))
+        return graph.node("Div", rows, graph.node("Where", zero, graph.number(1.0), sizes))
+
     def normalised(rows: str) -> str:
-        norms = graph.node("Sqrt", graph.squares(rows, keepdims=True))
-        # scikit-learn divides by 1 where the norm is no more than rounding
-        tiny = graph.node("Less", norms, graph.number(10.0 * np.finfo(graph.dtype).eps))
-        return graph.node("Div", rows, graph.node("Where", tiny, graph.number(1.0), norms))
+        # first by the sum of absolute values: squares of rows as given might overflow, or vanish
+        rows = divided(rows, graph.sum(graph.node("Abs", rows), 1, keepdims=True))
+        return divided(rows, graph.node("Sqrt", graph.squares(rows, keepdims=True)))
 
     return graph.products(normalised(X), normalised(Z))
 

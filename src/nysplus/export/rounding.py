@@ -35,13 +35,16 @@ def in_type(content: Contents, dtype: npt.DTypeLike) -> KernelExpansion:
 
 
 def compared_rows(content: Contents) -> Float:
-    """Return rows at landmarks and halfway between them, in float64."""
+    """Return rows at landmarks and halfway between them: numbers of their type, in float64."""
     exact = in_type(content, np.float64)
     Z = exact.origins()
     rows = np.vstack([Z, (Z + np.roll(Z, 1, axis=0)) / 2.0])
     most = int(np.clip(MAX_TERMS / exact.landmarks.size, MIN_ROWS, MAX_ROWS))
     rows = rows[:: -(-len(rows) // most)]
-    return rows if exact.center is None else rows + exact.center
+    if exact.center is not None:
+        rows = rows + exact.center
+    with np.errstate(over="ignore"):
+        return rows.astype(content.row_type).astype(np.float64)
 
 
 def largest_change(exact: Float, scores: Float) -> float:

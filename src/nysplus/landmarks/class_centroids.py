@@ -143,7 +143,7 @@ class ClassCentroids(LandmarkSelector):
     pilot_rows : int, default=3000
         Rows that the pilot is fitted to.
     max_rows : int, default=20000
-        Rows that are scored and clustered, drawn uniformly.
+        Rows that are scored and clustered, drawn uniformly, with up to 20 rows of every class.
     max_iter : int, default=6
         Lloyd iterations.
 
@@ -180,7 +180,7 @@ class ClassCentroids(LandmarkSelector):
     def pool(self, problem: Problem, n: int, rng: np.random.RandomState) -> Pool:
         """Draw the rows to be clustered, and compute their hardness with a pilot model."""
         blocks = problem.blocks
-        rows = blocks.gather(blocks.sample(max(n, self.max_rows), rng))
+        rows = blocks.gather(blocks.sample_of_all_classes(max(n, self.max_rows), rng))
         assert rows.targets is not None
         group = rows.targets.groups(max(1, n // 2))
         if not self.needs_pilot:

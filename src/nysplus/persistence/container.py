@@ -72,7 +72,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file, which :func:`load` reads.
 
     The file is written under a temporary name in the same folder and moved into place, so that
-    there is never half a file under `path`.
+    there is never half a file under `path`. A file that is replaced keeps its permissions, and a
+    symbolic link its target.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ PROFILES = ("smoke", "standard", "covtype", "paper")
 FIGURES = (1, 2, 3, 4, 5)
 # The largest of the profiles has 3 kB; the time to parse TOML may grow with the square of its size.
 MAX_BYTES = 2**16
-# Rows of a run: each of them takes a second or more.
-MAX_ROWS = 10**6
+# Each of them takes a second or more.
+MAX_ROWS = 10**5
 
 Sizes = tuple[int, ...]
 
@@ -135,6 +135,11 @@ def parse_experiment(text: str, where: str = "experiment") -> Experiment:
     if not isinstance(runs, list) or not runs:
         raise ExperimentError(f"{where} has no [[run]]. Write at least one.")
     parsed = tuple(_run(run, trials, f"{where}, run {i}") for i, run in enumerate(runs, start=1))
+    n_rows = sum(len(run.methods) * grid.n_rows for run in parsed for grid in run.grids.values())
+    if n_rows > MAX_ROWS:
+        raise ExperimentError(
+            f"{where} has {n_rows} rows, more than {MAX_ROWS}. Lower trials, or leave sizes out."
+        )
     return Experiment(str(content.get("description", "")), parsed)
 
 
@@ -156,11 +161,6 @@ def _run(content: dict[str, Any], trials: int, where: str) -> Run:
         place = f"{where}, override {name}" if override else where
         _check_keys(override, {"sizes", "n_initial", "trials"}, place)
         grids[name] = _grid({"trials": trials, **content, **override}, methods, place)
-    n_rows = len(methods) * sum(grid.n_rows for grid in grids.values())
-    if n_rows > MAX_ROWS:
-        raise ExperimentError(
-            f"{where} has {n_rows} rows, more than {MAX_ROWS}. Lower trials, or leave sizes out."
-        )
     return Run(figures, methods, grids)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -95,6 +96,26 @@ class TestLibsvm:
         message = rf"Row 50 of rows.svm \(counted from 0\) cannot be read: .*{reason}.*{line}"
         with pytest.raises(ValueError, match=message):
             LibsvmRows({path.name: path}, read_bytes=64)
+
+    def test_many_empty_lines_take_little_memory_and_time(self, tmp_path):
+        """Some bytes of a compressed file may be a million of them."""
+        path = tmp_path / "rows.svm.bz2"
+        path.write_bytes(bz2.compress(b"\n" * 10**6 + b"1 1:1\n" + b"\n" * 10**6 + b"-\n"))
+        tracemalloc.start()
+        try:
+            with pytest.raises(ValueError, match=r"Row 1 of rows.svm.bz2 .* begins with b'-'"):
+                open_source(path)
+            assert tracemalloc.get_traced_memory()[1] < 30e6
+        finally:
+            tracemalloc.stop()
+
+    def test_a_line_without_end(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("nysplus._rows.readers.libsvm.MAX_LINE_BYTES", 1000)
+        path = tmp_path / "rows.svm"
+        path.write_text("1 1:1\n1 " + " ".join(f"{j}:1" for j in range(1, 400)))
+        with pytest.raises(ValueError, match=r"rows\.svm has a line of more than 1000 bytes"):
+            LibsvmRows({path.name: path}, read_bytes=100)
+        assert LibsvmRows({path.name: path}).n_features == 399
 
     def test_feature_with_too_large_a_number(self, tmp_path):
         path = tmp_path / "rows.svm"

@@ -136,6 +136,26 @@ def test_types_of_columns(tmp_path):
     assert read_all(source)[0].y.tolist() == [1.25, 2.5, 3.75]
 
 
+@pytest.mark.parametrize("offset", [4, 2**30, -1])
+def test_offsets_outside_of_an_arrow_file(tmp_path, offset):
+    """pyarrow reads them as they are, and follows them."""
+    pa, feather = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather")
+    path = tmp_path / "rows.arrow"
+    table = pa.table({"x": [1.0, 2.0, 3.0], "y": ["a", "bcd", "e"]})
+    feather.write_feather(table, path, compression="uncompressed")
+    offsets, content = np.array([0, 1, 4, 5], "<i4"), path.read_bytes()
+    assert content.count(offsets.tobytes()) == 1
+    damaged = np.array([0, 1, 4, offset], "<i4")
+    if offset != 4:
+        damaged[2] = offset
+    path.write_bytes(content.replace(offsets.tobytes(), damaged.tobytes()))
+    if offset == 4:  # which leaves a letter out, but is valid
+        assert read_all(open_source(path, "y"))[0].y.tolist() == ["a", "bcd", ""]
+        return
+    with pytest.raises(ValueError, match=r"rows\.arrow cannot be read: .*[Oo]ffset"):
+        read_all(open_source(path, "y"))
+
+
 def test_targets_of_any_type(tmp_path):
     pa = pytest.importorskip("pyarrow")
     path = tmp_path / "rows.parquet"

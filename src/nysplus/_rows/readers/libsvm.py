@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import zlib
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +18,9 @@ from nysplus._rows.readers.base import Chunk, Source, reading
 # A fit has vectors of one number for every feature. More features than this must be a multiple of
 # the entries at most: a larger number of a feature is most likely a mistake, and takes gigabytes.
 MANY_FEATURES, FEATURES_PER_ENTRY = 2**24, 16
+
+# Of a row with millions of entries: a longer one is no text.
+MAX_LINE_BYTES = 2**26
 
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -90,28 +92,52 @@ class LibsvmRows(Source):
             first = 0
             opener = OPENERS.get(path.suffix.lower(), open)
             with reading(name, OSError, EOFError, zlib.error), opener(path, "rb") as file:
-                while lines := file.readlines(self._read_bytes):
-                    X, y = self._parse(lines, name, first)
+                while text := self._whole_lines(file, name):
+                    X, y = self._parse(text, name, first)
                     if len(y):
                         yield Chunk(X, y, None, 0, name, first)
                     first += len(y)
 
-    def _parse(self, lines: list[bytes], name: str, first: int) -> Any:
-        def load(count: int) -> Any:
-            text = BytesIO(b"".join(lines[:count]))
-            try:
-                return load_svmlight_file(text, n_features=self._limit, zero_based=self.zero_based)
-            except (ValueError, OverflowError) as error:
-                return error
-
-        loaded = load(len(lines))
-        if isinstance(loaded, Exception):
-            counts = range(1, len(lines) + 1)
-            good = bisect_left(counts, True, key=lambda n: isinstance(load(n), Exception))
-            row = first + len(load(good)[1])
+    def _whole_lines(self, file: Any, name: str) -> bytes:
+        """Return the next lines of a file, not split: an empty line takes a byte, not an object."""
+        text: bytes = file.read(self._read_bytes)
+        rest: bytes = b"" if text.endswith(b"\n") else file.readline(MAX_LINE_BYTES)
+        if len(rest) == MAX_LINE_BYTES:
             raise ValueError(
-                f"Row {row} of {name} (counted from 0) cannot be read: {loaded}. It begins with "
-                f"{lines[good][:60]!r}; 'target number:value number:value' is expected, numbers "
+                f"{name} has a line of more than {MAX_LINE_BYTES} bytes: it is no text."
+            )
+        return text + rest
+
+    def _load(self, text: bytes) -> Any:
+        """Return rows and targets of some lines, or the error of the first bad line."""
+        try:
+            return load_svmlight_file(
+                BytesIO(text), n_features=self._limit, zero_based=self.zero_based
+            )
+        except (ValueError, OverflowError) as error:
+            return error
+
+    def _parse(self, text: bytes, name: str, first: int) -> Any:
+        loaded = self._load(text)
+        if isinstance(loaded, Exception):
+            row, line = self._first_bad(text)
+            raise ValueError(
+                f"Row {first + row} of {name} (counted from 0) cannot be read: {loaded}. It begins "
+                f"with {line[:60]!r}; 'target number:value number:value' is expected, numbers "
                 "of features going up."
             ) from loaded
         return loaded
+
+    def _first_bad(self, text: bytes) -> tuple[int, bytes]:
+        """Return the number of the first row that cannot be read, and its line, by bisection."""
+        ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+        starts = np.concatenate([[0], ends])
+        low, high, row = 0, len(starts), 0  # the line is one of these
+        while high - low > 1:
+            middle = (low + high) // 2
+            loaded = self._load(text[starts[low] : starts[middle]])
+            if isinstance(loaded, Exception):
+                high = middle
+            else:
+                low, row = middle, row + len(loaded[1])
+        return row, text[starts[low] :].partition(b"\n")[0]

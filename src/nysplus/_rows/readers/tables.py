@@ -23,6 +23,7 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.csv
         import pyarrow.dataset
+        import pyarrow.ipc
         import pyarrow.parquet
     except ImportError as error:
         raise ImportError(
@@ -135,7 +136,9 @@ class TableRows(Source):
         """Yield the stored columns of a part, without reading far ahead.
 
         A dataset's own scanner decodes whole row groups of Parquet, which may be huge, and parses
-        CSV to the end however slowly the rows are used. Both are therefore read here.
+        CSV to the end however slowly the rows are used. It computes with the content of Arrow files
+        before anyone can check it: offsets outside of a buffer crash the process. All of them are
+        therefore read here.
         """
         pa = _pyarrow()
         form = getattr(fragment, "format", None)
@@ -152,6 +155,13 @@ class TableRows(Source):
             convert.include_columns, convert.column_types = columns, self._schema
             with fragment.filesystem.open_input_stream(fragment.path) as file:
                 yield from pa.csv.open_csv(file, options.read_options, form.parse_options, convert)
+        elif isinstance(form, pa.dataset.IpcFileFormat):
+            with fragment.open() as file, pa.ipc.open_file(file) as reader:
+                for number in range(reader.num_record_batches):
+                    batch = reader.get_batch(number)
+                    batch.validate(full=True)
+                    batch = batch.select(columns)
+                    yield from (batch[first : first + most] for first in range(0, len(batch), most))
         else:
             yield from fragment.to_batches(
                 schema=self._schema,

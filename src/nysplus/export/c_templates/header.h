@@ -4,7 +4,7 @@
  *     k(u, z) = $formula
  *
  * Tables: $n_bytes bytes ($types).
- * Stack: $stack bytes and a few scalars. C99, no heap, of libm expf alone (-lm).
+ * Stack: $stack bytes and a few scalars. C99, no heap, of libm `exp` alone (-lm).
  * Sums are compensated: -ffast-math makes them less exact.
  * x has @@_FEATURES ${row}s, scores @@_SCORES. Nothing is written outside the outputs.
 $why_double */

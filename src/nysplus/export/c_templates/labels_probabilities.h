@@ -1,7 +1,7 @@
 /* probability of each label */
-static inline void @_probabilities(const $row *x, float *probabilities)
+static inline void @_probabilities(const $row *x, `float` *probabilities)
 {
     @_scores(x, probabilities);
     for (int c = 0; c < @@_SCORES; c++)
-        probabilities[c] = 1.0f / (1.0f + expf(-$twice * probabilities[c]));
+        probabilities[c] = `1.0` / (`1.0` + `exp`(-$twice * probabilities[c]));
 }

@@ -1,7 +1,7 @@
 /* number of the class in @_classes */
 static inline int @_predict(const $row *x)
 {
-    float score;
+    `float` score;
     @_scores(x, &score);
-    return score > 0.0f;
+    return score > `0.0`;
 }

@@ -1,5 +1,5 @@
 /* the predicted values */
-static inline void @_predict(const $row *x, float *y)
+static inline void @_predict(const $row *x, `float` *y)
 {
     @_scores(x, y);
 }
