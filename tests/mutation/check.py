@@ -36,6 +36,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,12 @@ def modules() -> list[Path]:
     return sorted(found)
 
 
+@cache
+def source_of(module: str) -> str:
+    """Return the source of a module as it was when the mutants were made."""
+    return (SOURCE / module).read_text(encoding="utf-8")
+
+
 def excluded(mutant: Mutant) -> bool:
     """Return whether a mutant is listed as one that cannot or need not be noticed."""
     return any(
@@ -90,7 +97,7 @@ def sample(count: int) -> list[Mutant]:
     ranked = []
     for path in modules():
         module = path.relative_to(SOURCE).as_posix()
-        found = mutants_of(module, path.read_text(encoding="utf-8"))
+        found = mutants_of(module, source_of(module))
         kept = sorted((m for m in found if not excluded(m)), key=lambda mutant: mutant.key)
         ranked += [(rank, mutant.key, mutant) for rank, mutant in enumerate(kept)]
     return [mutant for _, _, mutant in sorted(ranked, key=lambda entry: entry[:2])[:count]]
@@ -229,7 +236,7 @@ class _Finder:
         if name != module.replace("/", "."):
             return None
         file = SOURCE / self.mutant.module
-        source = self.mutant.apply(file.read_text(encoding="utf-8"))
+        source = self.mutant.apply(source_of(self.mutant.module))
         package = [str(file.parent)] if file.name == "__init__.py" else None
         return importlib.util.spec_from_file_location(
             name, file, loader=_Loader(name, str(file), source), submodule_search_locations=package
