@@ -46,7 +46,7 @@ test-all: lint  ## everything, scikit-learn's checks of all combinations include
 	$(PYTEST) -m "" $(THOROUGH) $(NOT_COVERED)
 	$(COVERED) -m "" $(THOROUGH)
 
-mutation: $(READY)  ## 400 changes of the engine, of which tests must notice 85 %: an hour
+mutation: $(READY)  ## 400 changes of the engine, of which tests must notice 85 %: about 20 minutes
 	$(BIN)/python tests/mutation/check.py --workers $(WORKERS)
 
 FUZZ_SECONDS ?= 600

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import DataConversionWarning
 
-from nysplus._validation import as_values, check_count
+from nysplus._validation import as_values, check_count, flat_labels
 
 
 @pytest.mark.parametrize("value", [1, 7, np.int32(3), np.uint8(200)])
@@ -31,3 +32,8 @@ def test_values_have_squares_that_can_be_summed(sign):
     np.testing.assert_array_equal(as_values(largest), largest)
     with pytest.raises(ValueError, match=r"a value of size 1\.1e\+100, and 1e\+100 is the largest"):
         as_values(1.1 * largest)
+
+
+def test_a_column_of_classes_is_flattened_with_a_warning():
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        assert flat_labels(np.array([[0], [1], [2]])).tolist() == [0, 1, 2]

@@ -105,3 +105,11 @@ def test_a_map_leaves_room_for_two_landmarks():
 def test_the_smallest_map_has_one_direction():
     sizes = Budget(4096).learned_sizes(50, 1, 1000, 1)
     assert [size.rank for size in sizes] == [1]
+
+
+def test_maps_of_many_sizes_are_tried():
+    """From about a tenth of the bytes to more than half of them."""
+    shares = [50 * size.rank / 4096 for size in Budget(4096).learned_sizes(50, 1, 1000, 50)]
+    assert len(shares) == 4
+    assert 0.07 < shares[0] < 0.13
+    assert 0.5 < shares[-1] < 0.8

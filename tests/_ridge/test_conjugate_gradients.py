@@ -98,6 +98,17 @@ def test_passes_equal_dense_algebra(targets, weighted, approximation, rng):
     assert equations.evaluated == 2 * 600
 
 
+def test_the_objective_is_that_of_the_best_intercept_whatever_the_mean_before(rng):
+    dense = problem(rng)
+    equations = dense.equations()
+    W = rng.randn(dense.feature_map.rank, dense.Y.shape[1])
+    b = np.average(dense.Y - dense.features @ W, 0, dense.weight)
+    equations.feature_mean = rng.randn(dense.feature_map.rank)  # as of a pass with few digits
+    start = equations.start(W, 0.3)
+    assert start.objective == pytest.approx(dense.objective(W, b, 0.3), rel=1e-10)
+    np.testing.assert_allclose(equations.intercept(W), b, rtol=1e-10, atol=1e-12)
+
+
 def test_the_residual_vanishes_at_the_solution(rng):
     dense = problem(rng)
     W, _, best = dense.minimum(0.1)

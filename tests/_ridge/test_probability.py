@@ -225,3 +225,15 @@ def test_the_unit_of_small_weights_is_no_matter(rng):
     weight = rng.uniform(0.1, 1.0, 100)
     found = fit_scaling(scores, targets, weight)
     assert fit_scaling(scores, targets, 1e-6 * weight).slope == pytest.approx(found.slope)
+
+
+@pytest.mark.parametrize("large", [2.0, 1e6])
+def test_scores_beyond_the_targets_count_as_the_targets(large, rng):
+    """Leave-one-out scores of rows that are nearly interpolated can be of any size."""
+    scores, codes = rng.uniform(-1, 1, (50, 1)), rng.randint(0, 2, 50)
+    scores[:2, 0] = 1.0, -1.0
+    codes[:2] = 0, 1
+    targets, weight = ClassTargets(codes, 2), np.ones(50)
+    expected = fit_scaling(scores, targets, weight).slope
+    scores[:2] *= large
+    assert fit_scaling(scores, targets, weight).slope == expected

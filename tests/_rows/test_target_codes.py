@@ -133,3 +133,22 @@ def test_the_smallest_codes():
     ValueCode(2, False).check()
     with pytest.raises(ValueError, match="at least one"):
         LabelCode(0).check()
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_score_of_values_does_not_depend_on_their_unit(unit):
+    y = unit * Y["several values"]
+    code = code_of("values", y.shape[1:], y)
+    predicted = y + unit * np.array([[0.1, 0.2], [0.0, -0.3], [0.2, 0.1], [-0.1, 0.0]])
+    sums = code.score_sums(predicted, code.encode(y), WEIGHT)
+    found = code.score(sums, MeanAndScatter.of_columns(y, WEIGHT))
+    assert found == pytest.approx(r2_score(y, predicted, sample_weight=WEIGHT))
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-3, 10.0])
+def test_the_score_of_values_that_do_not_vary_is_that_of_scikit_learn(error):
+    y = np.full(4, 3.0)
+    code = code_of("values", (), y)
+    sums = code.score_sums(y + error, code.encode(y), np.ones(4))
+    spread = MeanAndScatter.of_columns(y[:, None], np.ones(4))
+    assert code.score(sums, spread) == r2_score(y, y + error)

@@ -189,3 +189,18 @@ def test_nine_widths_about_scale(rng):
     best = tuning.choose_width(validation, problem, Uniform(), 10, rng)
     assert best.score <= best.accuracy
     assert StandardMap().build(best.kernel, best.landmarks, rng).rank > 0
+
+
+@pytest.mark.parametrize("discrete", [True, False])
+def test_stand_ins_are_rows_where_the_selector_takes_rows(discrete, rng):
+    X = rng.randn(80, 2)
+    targets = ClassTargets(rng.randint(0, 2, 80), 2) if discrete else ValueTargets(X[:, :1])
+    problem = Problem(Blocks(X, targets), RBF(1.0), StandardMap(), (1e-2,))
+
+    def are_rows(selector):
+        points = tuning._landmarks(problem, selector, 10, np.random.RandomState(0))
+        return bool((points[:, None] == X[None]).all(axis=2).any(axis=1).all())
+
+    assert are_rows(Uniform())
+    assert not are_rows(KMeans())
+    assert not are_rows(Auto())

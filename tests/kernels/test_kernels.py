@@ -23,6 +23,7 @@ from nysplus.kernels import (
     Sigmoid,
     make_kernel,
 )
+from nysplus.kernels.precomputed import GramMatrix
 
 CASES = [
     (RBF(gamma=0.7), reference.rbf, {"gamma": 0.7}),
@@ -294,3 +295,27 @@ def test_rows_are_like_themselves_however_narrow_the_kernel(kernel, scale, dtype
     error = 2 * np.sqrt(np.finfo(dtype).eps)
     np.testing.assert_allclose(np.diag(kernel(Z, Z)), 1.0, rtol=0, atol=error)
     np.testing.assert_allclose(np.diag(kernel.bind(Z)(Z)), 1.0, rtol=0, atol=error)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (Polynomial(1.0, coef0=0.0), True),
+        (Polynomial(1.0, coef0=0.5, degree=2), True),
+        (Polynomial(1.0, coef0=-0.1), False),
+        (Polynomial(1.0, degree=2.5), False),
+        (Sigmoid(1.0), False),
+        (AdditiveChi2(), False),
+        (GramMatrix(np.eye(2)), False),
+        (RBF(1.0), True),
+    ],
+    ids=repr,
+)
+def test_which_kernels_are_known_to_be_positive_semidefinite(kernel, expected):
+    assert kernel.positive_semidefinite is expected
+
+
+@pytest.mark.parametrize("kind", [RBF, Laplacian, Matern])
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+def test_the_width_of_constant_rows_is_one(kind, gamma, rng):
+    assert kind(gamma).resolve(Blocks(np.full((20, 3), 7.0)), rng).gamma == 1.0

@@ -16,8 +16,8 @@ from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, IndicatorTargets, ValueTargets
 from nysplus.kernels import RBF, Chi2, FunctionKernel, Linear
-from nysplus.landmarks import Auto, ClassCentroids, Problem
-from nysplus.landmarks.auto import CANDIDATES, EVERY_ALPHA
+from nysplus.landmarks import Auto, ClassCentroids, Landmarks, Problem
+from nysplus.landmarks.auto import CANDIDATES, EVERY_ALPHA, _most_accurate
 from nysplus.landmarks.class_centroids import _hardness, share_out
 
 ALPHAS = (1e-3, 1e-1, 10.0)
@@ -313,6 +313,20 @@ def test_auto_keeps_the_best_of_its_candidates(overlapping):
     assert min(scores) < max(scores)  # there was a choice
 
 
+def test_auto_compares_its_candidates_with_a_single_ridge(overlapping):
+    """There is no ridge to choose, and the candidates are scored all the same."""
+    X, y = overlapping
+    problem = replace(problem_of(X, ClassTargets(y, 3)), alphas=(1e-2,))
+    pool = CANDIDATES[0].pool(problem, 6, np.random.RandomState(1))
+    candidates = [
+        Landmarks(np.repeat(X[:1], 6, axis=0)),  # tells no class from another
+        Landmarks(X[[0, 100, 300, 400, 500, 550]]),
+    ]
+    for order in (candidates, candidates[::-1]):
+        best = _most_accurate(problem, pool, order, np.random.RandomState(2))
+        np.testing.assert_array_equal(best.points, candidates[1].points)
+
+
 def test_auto_with_many_landmarks_is_class_centroids(overlapping):
     X, y = overlapping
     problem = problem_of(X, ClassTargets(y, 3))
@@ -379,3 +393,10 @@ def test_auto_for_values_of_sparse_rows_takes_rows(rng):
     model = NystroemRegressor(15, random_state=0).fit(X, np.asarray(X.sum(axis=1)).ravel())
     assert sp.issparse(model.landmarks_)
     assert (X[model.landmark_indices_] != model.landmarks_).nnz == 0
+
+
+def test_auto_without_targets_takes_sparse_rows(rng):
+    X = sp.random(60, 20, density=0.3, format="csr", random_state=0)
+    got = Auto().select(problem_of(X, None), 7, rng)
+    assert len(np.unique(got.indices)) == 7
+    assert (X[got.indices] != got.points).nnz == 0

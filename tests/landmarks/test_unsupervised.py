@@ -15,7 +15,13 @@ from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows.on_disk import ChunkRules, using_chunk_rules
 from nysplus.kernels import RBF, FunctionKernel, Linear, Polynomial, Sigmoid
-from nysplus.landmarks import Problem, select_landmarks
+from nysplus.landmarks import (
+    ClassCentroids,
+    GivenLandmarks,
+    KMeans,
+    Problem,
+    select_landmarks,
+)
 from nysplus.landmarks.clustering import centroids
 from nysplus.landmarks.unsupervised import LeverageScores, RPCholesky, Uniform, leverage_scores
 
@@ -296,3 +302,15 @@ def test_centroids_of_float64_rows_do_not_depend_on_their_unit(scale):
     rows = factories.blocks(scale * X).gather(np.arange(200))
     found, _ = centroids(rows, 5, 6, np.random.RandomState(0))
     np.testing.assert_allclose(found / scale, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rule", [Uniform(), KMeans(), GivenLandmarks(np.eye(3))], ids=repr)
+def test_rules_without_a_kernel_evaluate_none(rule, rng):
+    problem = factories.problem(rng.randn(50, 3))
+    assert rule.select(problem, 3, rng).n_kernel_evaluations == 0
+
+
+def test_classes_without_hardness_need_no_pilot(rng):
+    X, y = factories.classes(60)
+    rule = ClassCentroids(power=0, share="rows")
+    assert rule.select(factories.problem(X, y), 6, rng).n_kernel_evaluations == 0

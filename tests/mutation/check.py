@@ -34,8 +34,9 @@ import sys
 import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,12 @@ def modules() -> list[Path]:
     return sorted(found)
 
 
+@cache
+def source_of(module: str) -> str:
+    """Return the source of a module as it was when the mutants were made."""
+    return (SOURCE / module).read_text(encoding="utf-8")
+
+
 def excluded(mutant: Mutant) -> bool:
     """Return whether a mutant is listed as one that cannot or need not be noticed."""
     return any(
@@ -90,7 +97,7 @@ def sample(count: int) -> list[Mutant]:
     ranked = []
     for path in modules():
         module = path.relative_to(SOURCE).as_posix()
-        found = mutants_of(module, path.read_text(encoding="utf-8"))
+        found = mutants_of(module, source_of(module))
         kept = sorted((m for m in found if not excluded(m)), key=lambda mutant: mutant.key)
         ranked += [(rank, mutant.key, mutant) for rank, mutant in enumerate(kept)]
     return [mutant for _, _, mutant in sorted(ranked, key=lambda entry: entry[:2])[:count]]
@@ -160,7 +167,8 @@ class Baseline:
         place = Path(mutant.module).relative_to("nysplus")
         room = (Path("tests") / place).parent.as_posix()
         own = f"{room}/test_{place.name.lstrip('_')}"
-        parts: list[list[str]] = [[], [], []]
+        # the whole file, for tests that are newer than the baseline
+        parts: list[list[str]] = [[own] if (ROOT / own).is_file() else [], [], []]
         spent = 0.0
         for test in sorted(found, key=lambda test: (_rank(test, own, room), self.seconds[test])):
             spent += self.seconds[test]
@@ -228,7 +236,7 @@ class _Finder:
         if name != module.replace("/", "."):
             return None
         file = SOURCE / self.mutant.module
-        source = self.mutant.apply(file.read_text(encoding="utf-8"))
+        source = self.mutant.apply(source_of(self.mutant.module))
         package = [str(file.parent)] if file.name == "__init__.py" else None
         return importlib.util.spec_from_file_location(
             name, file, loader=_Loader(name, str(file), source), submodule_search_locations=package
@@ -236,15 +244,19 @@ class _Finder:
 
 
 class _Chosen:
-    """Plugin of pytest that runs the chosen tests in their order, and notes those that fail."""
+    """Plugin of pytest that runs the chosen tests in their order, and notes those that fail.
 
-    def __init__(self, tests: Sequence[str]) -> None:
+    Tests that are newer than the baseline come first.
+    """
+
+    def __init__(self, tests: Sequence[str], known: Collection[str]) -> None:
+        self.known = known
         self.rank = {test: rank for rank, test in enumerate(tests)}
         self.failed: list[str] = []
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        chosen = [item for item in items if item.nodeid in self.rank]
-        items[:] = sorted(chosen, key=lambda item: self.rank[item.nodeid])
+        chosen = [i for i in items if i.nodeid in self.rank or i.nodeid not in self.known]
+        items[:] = sorted(chosen, key=lambda item: self.rank.get(item.nodeid, -1))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
@@ -254,8 +266,10 @@ class _Chosen:
 class Run:
     """A process that runs tests until one fails, with a mutant or without one."""
 
-    def __init__(self, mutant: Mutant | None, tests: Sequence[str], limit: float) -> None:
-        self.mutant, self.tests, self.limit = mutant, tests, limit
+    def __init__(self, mutant: Mutant | None, tests: Sequence[str], baseline: Baseline) -> None:
+        self.mutant, self.tests, self.known = mutant, tests, baseline.seconds
+        # ten times what the tests took, and generous for small ones
+        self.limit = 60 + 10 * sum(baseline.seconds.get(test, 0.0) for test in tests)
         self.report = BUILD / (mutant.key if mutant else "without")
         self.report.unlink(missing_ok=True)
         self.begun = time.monotonic()
@@ -276,9 +290,9 @@ class Run:
             os.dup2(log, descriptor)
         if self.mutant is not None:
             sys.meta_path.insert(0, _Finder(self.mutant))  # type: ignore[arg-type]
-        chosen = _Chosen(self.tests)
+        chosen = _Chosen(self.tests, self.known)
         files = sorted({test.partition("::")[0] for test in self.tests})
-        options = ["-x"] if self.mutant else []
+        options = ["-m", MARKERS, *(["-x"] if self.mutant else [])]
         for plugin in ("cacheprovider", "cov", "xdist"):
             options += ["-p", f"no:{plugin}"]
         # hypothesis is imported already
@@ -337,9 +351,7 @@ def check(mutants: Sequence[Mutant], baseline: Baseline, results: Results, optio
     running: list[tuple[Run, list[list[str]]]] = []
 
     def start(mutant: Mutant, parts: list[list[str]]) -> None:
-        # ten times what the tests took, and generous for small ones
-        limit = 60 + 10 * sum(baseline.seconds[test] for test in parts[0])
-        running.append((Run(mutant, parts[0], limit), parts[1:]))
+        running.append((Run(mutant, parts[0], baseline), parts[1:]))
 
     while waiting or running:
         while waiting and len(running) < options.workers:
@@ -363,7 +375,7 @@ def check(mutants: Sequence[Mutant], baseline: Baseline, results: Results, optio
 
 def failing(tests: Sequence[str], baseline: Baseline) -> list[str]:
     """Return the tests that fail without a mutant, run in the way of mutants."""
-    run = Run(None, tests, 60 + 10 * sum(baseline.seconds[test] for test in tests))
+    run = Run(None, tests, baseline)
     while (ended := run.outcome()) is None:
         time.sleep(0.02)
     if ended[0] == "hangs":
@@ -403,7 +415,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--mutants", type=int, default=400, help="size of the sample")
     parser.add_argument("--only", default="*", help="pattern of modules, such as '*/_ridge/*'")
-    parser.add_argument("--seconds", type=float, default=15.0, help="time of a mutant's tests")
+    parser.add_argument("--seconds", type=float, default=20.0, help="time of a mutant's tests")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="test survivors again")
     parser.add_argument("--least", type=float, default=85.0, help="percentage to be killed")

@@ -655,6 +655,9 @@ def test_a_forgery_of_nothing_loads(written):
         ("indptr", lambda a: a[::-1].copy()),
         ("indptr", lambda a: a + 1),
         ("data", lambda a: a[:-1].copy()),
+        ("data", lambda a: a[:, None].copy()),
+        ("indices", lambda a: a[:, None].copy()),
+        ("indptr", lambda a: a[:, None].copy()),
     ],
 )
 def test_forged_csr_landmarks(tmp_path, part, make):
