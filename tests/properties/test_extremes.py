@@ -82,7 +82,7 @@ def test_every_entry_the_same(case, odd):
     check(case, np.full_like(case.X, odd))
 
 
-@given(cases(kernels=("rbf",), kinds=("values",)), st.integers(-1074, 1000))
+@given(cases(kernels=("rbf",), kinds=("values",)), st.integers(-1000, 1000))
 def test_scales_of_targets(case, exponent):
     y = np.ldexp(case.y, exponent)
     try:
@@ -92,11 +92,7 @@ def test_scales_of_targets(case, exponent):
         return
     expected = scores_of(case.fit(), case.X)
     unit = max(np.abs(expected).max(), 1e-3)
-    # subnormal targets have few digits themselves
-    lost = 2.0 ** max(-40, -1070 - exponent)
-    np.testing.assert_allclose(
-        np.ldexp(found, -exponent) / unit, expected / unit, atol=max(1e-6, lost)
-    )
+    np.testing.assert_allclose(np.ldexp(found, -exponent) / unit, expected / unit, atol=1e-6)
 
 
 KERNELS = ("cosine", "polynomial", "linear", "laplacian", "matern")
