@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 WORKER_SECONDS = 300.0
 # Seconds between two looks at the workers of a cluster.
 LOOK_SECONDS = 1.0
-# Looks in a row at which no task of a pass is on any worker, before the pass is started again.
-IDLE_LOOKS = 2
+# Looks in a row at which no task of a pass is on any worker, before the pass is started again: few
+# if workers were lost during the pass, more if not.
+IDLE_LOOKS, PATIENT_LOOKS = 2, 10
 # Number of times that a pass is started if workers take along what it needs.
 ATTEMPTS = 5
 
@@ -126,9 +127,8 @@ def _hopeless(
             elif time.monotonic() - seen > WORKER_SECONDS:
                 yield _no_worker()
                 return
-            lost = bool(workers) and not before <= workers
-            idle = idle + 1 if lost and _is_idle(client, keys) else 0
-            if idle == IDLE_LOOKS:
+            idle = idle + 1 if workers and _is_idle(client, keys) else 0
+            if idle >= (PATIENT_LOOKS if before <= workers else IDLE_LOOKS):
                 yield WorkersLost("All workers of this pass are lost.")
                 return
 
@@ -136,7 +136,7 @@ def _hopeless(
 def _is_idle(client: Any, keys: Callable[[], Iterable[Any]]) -> bool:
     """Return whether no worker has one of the tasks with these keys."""
     at_work = {key for tasks in client.processing().values() for key in tasks}
-    return at_work.isdisjoint(keys())
+    return not at_work or at_work.isdisjoint(keys())
 
 
 def _no_worker() -> TimeoutError:
