@@ -24,6 +24,7 @@ def _make_importable(name):
     spec.loader.exec_module(module)
 
 
+_make_importable("exported")
 _make_importable("extended")
 _make_importable("reference")
 _make_importable("factories")

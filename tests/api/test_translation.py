@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
+from exported import GCC, c_scores, json_scores, onnx_outputs
 from sklearn.svm import SVC, SVR
 
 from nysplus import NystroemClassifier, NystroemRegressor, from_svc, load
@@ -24,21 +21,6 @@ OFFSETS = {
     "large": np.full(3, 1e8),
     "Unix seconds": np.array([1.7e9, 2000.0, -3.0]),
 }
-GCC = shutil.which("gcc")
-MAIN = """
-#include <stdio.h>
-#include "model.h"
-int main(void)
-{
-    ROW x[NYSPLUS_FEATURES];
-    float scores[NYSPLUS_SCORES];
-    while (fread(x, sizeof x, 1, stdin) == 1) {
-        nysplus_scores(x, scores);
-        fwrite(scores, sizeof scores, 1, stdout);
-    }
-    return 0;
-}
-"""
 
 
 def rows(n=300, dtype=np.float64):
@@ -54,35 +36,15 @@ def fitted(X, y, kernel="rbf", **params):
 
 
 def in_c(model, X, folder):
-    header = to_c(model)
-    row = "double" if "const double *x" in header else "float"
-    (folder / "model.h").write_text(header)
-    (folder / "main.c").write_text(MAIN.replace("ROW", row))
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
-    subprocess.run([GCC, *flags, "main.c", "-lm", "-o", "main"], cwd=folder, check=True)
-    sent = X.astype(np.float64 if row == "double" else np.float32).tobytes()
-    done = subprocess.run([folder / "main"], input=sent, capture_output=True, check=True)
-    return np.frombuffer(done.stdout, dtype=np.float32).reshape(len(X), -1)[:, 0]
+    return c_scores(folder, model, X)[:, 0]
 
 
 def in_onnx(model, X, dtype):
-    runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(to_onnx(model, dtype=dtype).SerializeToString())
-    return session.run(None, {"X": X.astype(dtype)})[0][:, 0]
+    return onnx_outputs(to_onnx(model, dtype=dtype), X.astype(dtype))["variable"][:, 0]
 
 
 def in_json(model, X):
-    """Compute the documented formula from the documented keys."""
-    content = json.loads(to_json(model))
-    U = X.astype(np.float64)
-    if content["format_version"] == 2:
-        U = U - np.array(content["center"])
-    if content["projection"] is not None:
-        P = np.array(content["projection"])
-        U = U * P if P.ndim == 1 else U @ P
-    Z, A = np.array(content["landmarks"]), np.array(content["dual_coef"])
-    D = ((U[:, None] - Z) ** 2).sum(axis=2)
-    return (np.exp(-content["kernel"]["gamma"] * D) @ A + content["intercept"])[:, 0]
+    return json_scores(to_json(model), X.astype(np.float64))[:, 0]
 
 
 # -- fits ------------------------------------------------------------------------------------------
@@ -185,9 +147,9 @@ def test_landmarks_stay_in_the_coordinates_of_the_rows():
         P = model.projection_
         Z = model.landmarks_ if P is None else model.landmarks_ @ np.linalg.inv(P)
         assert ((low - 1 <= Z) & (high + 1 >= Z)).all()
-    curve = landmark_curve(X + 1e5, y, [5, 10], estimator=NystroemRegressor(metric="diagonal"))
-    assert all(np.isfinite(Z).all() for Z in curve.landmarks)
-    assert (curve.scores > 0.5).all()
+    estimator = NystroemRegressor(metric="diagonal", random_state=0)
+    curve = landmark_curve(X + 1e5, y, [20, 40], estimator=estimator)
+    assert (curve.scores > 0.9).all()
 
 
 def test_given_landmarks_of_moved_rows():

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from exported import FLAGS, GCC, build_c, needs_gcc, row_type, run_c
 from factories import alter
 from sklearn.datasets import load_diabetes, load_iris
 
@@ -33,26 +33,6 @@ from nysplus.kernels import (
 )
 from nysplus_experiments.harness.datasets import DatasetNotFound, load
 
-GCC = shutil.which("gcc")
-needs_gcc = pytest.mark.skipif(GCC is None, reason="gcc is not installed")
-FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
-
-# reads rows of floats, writes for each the outputs of every function
-MAIN = """
-#include <stdio.h>
-#include "model.h"
-int main(void)
-{
-    ROW x[NYSPLUS_FEATURES];
-    float scores[NYSPLUS_SCORES];
-    while (fread(x, sizeof x, 1, stdin) == 1) {
-        nysplus_scores(x, scores);
-        fwrite(scores, sizeof scores, 1, stdout);
-        %s
-    }
-    return 0;
-}
-"""
 CLASSES = """
         float probabilities[NYSPLUS_CLASSES];
         float label = (float)nysplus_predict(x);
@@ -78,28 +58,10 @@ VALUES = """
 """
 
 
-def row_type(header):
-    return np.float64 if "const double *x" in header else np.float32
-
-
-def build(folder, header, calls="", real="float"):
-    row = "double" if row_type(header) is np.float64 else "float"
-    (folder / "model.h").write_text(header)
-    (folder / "main.c").write_text((MAIN % calls).replace("float", real).replace("ROW", row))
-    subprocess.run([GCC, *FLAGS, "main.c", "-lm", "-o", "main"], cwd=folder, check=True)
-
-
-def run(folder, X, row=np.float32, real=np.float32):
-    done = subprocess.run(
-        [folder / "main"], input=X.astype(row).tobytes(), capture_output=True, check=True
-    )
-    return np.frombuffer(done.stdout, dtype=real).reshape(len(X), -1)
-
-
 def compiled(folder, model, X, calls=CLASSES, **options):
     """Return what C makes of the rows: scores and the rest, side by side."""
-    build(folder, to_c(model, **options), calls)
-    return run(folder, X)
+    build_c(folder, to_c(model, **options), calls)
+    return run_c(folder, X)
 
 
 def check_classifier(folder, model, X, **options):
@@ -250,7 +212,7 @@ def test_rows_out_of_range_get_the_intercept(digits, tmp_path, kernel):
     found = compiled(tmp_path, model, far)
     np.testing.assert_array_equal(found[:, :10], np.tile(np.float32(model.intercept_), (4, 1)))
     assert (found[:, -1] == model.intercept_.argmax()).all()
-    label = run(tmp_path, np.full((1, 64), np.nan))[0, -1]
+    label = run_c(tmp_path, np.full((1, 64), np.nan))[0, -1]
     assert 0 <= label < 10
 
 
@@ -387,8 +349,8 @@ def test_features_in_any_unit(kernel, scale, tmp_path):
     model = NystroemClassifier(20, kernel=kernel, alpha=alpha, random_state=0).fit(X * scale, y)
     header = to_c(model)
     assert row_type(header) is (np.float64 if scale == 1e-100 else np.float32)
-    build(tmp_path, header)
-    found = run(tmp_path, X * scale, row_type(header))
+    build_c(tmp_path, header)
+    found = run_c(tmp_path, X * scale, row_type(header))
     expected = model.decision_function(X * scale)
     assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
 
@@ -409,9 +371,9 @@ def test_the_measured_change_is_that_of_the_compiled_header(kernel, offset, tmp_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         header = to_c(model)
-    build(tmp_path, header)
+    build_c(tmp_path, header)
     rows = compared_rows(contents_of(model))
-    found = run(tmp_path, rows, row_type(header))
+    found = run_c(tmp_path, rows, row_type(header))
     change = largest_change(exact_scores(contents_of(model), rows), found)
     assert 0.3 * written.change < change < 3.0 * written.change
 
@@ -423,8 +385,8 @@ def test_double_arithmetic(tmp_path):
         model = NystroemClassifier(20, kernel=kernel, random_state=0).fit(X, y)
         header = to_c(model, dtype="float64")
         assert "float " not in header.split("#ifndef")[1]
-        build(tmp_path, header, CLASSES, "double")
-        found = run(tmp_path, X, np.float64, np.float64)
+        build_c(tmp_path, header, CLASSES, "double")
+        found = run_c(tmp_path, X, np.float64, np.float64)
         np.testing.assert_allclose(found[:, :3], model.decision_function(X), atol=1e-7)
         np.testing.assert_allclose(found[:, 3:6], model.predict_proba(X), atol=1e-7)
         assert (model.classes_[found[:, 6].astype(int)] == model.predict(X)).all()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from exported import onnx_outputs
 from factories import alter
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.pipeline import make_pipeline
@@ -35,13 +36,6 @@ pytest.importorskip("onnx", reason="onnx is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 
-def run(made, X):
-    """Return the outputs by name."""
-    session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, {session.get_inputs()[0].name: X}), strict=True))
-
-
 def decided(scores):
     """Tell which rows have a winner by more than rounding."""
     F = np.sort(np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores, axis=1)
@@ -50,7 +44,7 @@ def decided(scores):
 
 def check_classifier(model, X, dtype=np.float32, **options):
     X = X.astype(dtype)
-    found = run(to_onnx(model, dtype=dtype, scores=True, **options), X)
+    found = onnx_outputs(to_onnx(model, dtype=dtype, scores=True, **options), X)
     assert list(found) == ["label", "probabilities", "scores"]
     scores = model.decision_function(X).reshape(len(X), -1)
     P = model.predict_proba(X)
@@ -91,7 +85,7 @@ def test_digits(digits, digits_model, dtype, n_rows):
     if n_rows:
         assert check_classifier(digits_model, X, dtype)["label"].dtype == np.int64
     else:
-        found = run(to_onnx(digits_model, dtype=dtype), X.astype(dtype))
+        found = onnx_outputs(to_onnx(digits_model, dtype=dtype), X.astype(dtype))
         assert found["label"].shape == (0,)
         assert found["probabilities"].shape == (0, 10)
 
@@ -143,7 +137,7 @@ def test_kernels(digits, kernel, dtype):
     model = NystroemClassifier(20, kernel=kernel, alpha=1.0, random_state=0).fit(X[:200], y[:200])
     X_test = np.vstack([X[200:], np.zeros(X.shape[1])])
     check_classifier(model, X_test, dtype)
-    assert run(to_onnx(model, dtype=dtype), X[:0].astype(dtype))["label"].shape == (0,)
+    assert onnx_outputs(to_onnx(model, dtype=dtype), X[:0].astype(dtype))["label"].shape == (0,)
 
 
 @pytest.mark.parametrize("metric", [None, "diagonal", 12])
@@ -171,7 +165,7 @@ def test_coefficients_that_need_float64_get_it(rng):
     model = NystroemRegressor(60, gamma=1.0, alpha=1e-9, selection="uniform", random_state=0)
     model.fit(X.astype(np.float64), y)
     assert np.abs(model.dual_coef_).max() > 1e3
-    found = run(to_onnx(model), X)["variable"]
+    found = onnx_outputs(to_onnx(model), X)["variable"]
     assert found.dtype == np.float32
     np.testing.assert_allclose(found[:, 0], model.predict(X), atol=1e-4, rtol=0)
 
@@ -219,7 +213,7 @@ def test_labels(digits):
     Y = np.column_stack([y % 2, y > 4, y % 3 == 0])
     model = NystroemClassifier(40, random_state=0).fit(X[:500], Y[:500])
     X = X[500:].astype(np.float32)
-    found = run(to_onnx(model, scores=True), X)
+    found = onnx_outputs(to_onnx(model, scores=True), X)
     scores = model.decision_function(X)
     np.testing.assert_allclose(found["scores"], scores, atol=1e-4, rtol=0)
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=1e-3, rtol=0)
@@ -233,7 +227,7 @@ def test_values(several, dtype):
     y = (y - y.mean()) / y.std()
     y = np.column_stack([y, X[:, 2]]) if several else y
     model = NystroemRegressor(30, random_state=0).fit(X, y)
-    found = run(to_onnx(model, dtype=dtype), X.astype(dtype))
+    found = onnx_outputs(to_onnx(model, dtype=dtype), X.astype(dtype))
     expected = model.predict(X).reshape(len(X), -1)
     assert list(found) == ["variable"]
     assert found["variable"].dtype == dtype
@@ -296,14 +290,14 @@ def pipeline(digits):
 def test_a_pipeline(digits, pipeline, convert, dtype):
     X = (16 * digits[0][1000:]).astype(dtype)
     made = convert(pipeline, X[:1], options={"zipmap": False})
-    found = run(made, X)
+    found = onnx_outputs(made, X)
     scores = pipeline.decision_function(X)
     assert list(found) == ["label", "probabilities"]
     assert found["probabilities"].dtype == dtype
     np.testing.assert_allclose(found["probabilities"], pipeline.predict_proba(X), atol=1e-3, rtol=0)
     assert (found["label"] == pipeline.predict(X))[decided(scores)].all()
-    assert run(made, X[:1])["probabilities"].shape == (1, 10)
-    assert run(made, X[:0])["probabilities"].shape == (0, 10)
+    assert onnx_outputs(made, X[:1])["probabilities"].shape == (1, 10)
+    assert onnx_outputs(made, X[:0])["probabilities"].shape == (0, 10)
 
 
 def test_a_pipeline_of_fewer_bytes(digits, convert):
@@ -311,7 +305,7 @@ def test_a_pipeline_of_fewer_bytes(digits, convert):
     model = make_pipeline(MinMaxScaler(), NystroemClassifier(60, alpha=0.1, random_state=0))
     model.fit(X[:1000], y[:1000])
     quantised(model[-1], "int8")
-    found = run(
+    found = onnx_outputs(
         convert(model, X[:1].astype(np.float32), options={"zipmap": False}),
         X[1000:].astype(np.float32),
     )
@@ -322,19 +316,19 @@ def test_a_pipeline_of_fewer_bytes(digits, convert):
 def test_zipmap(digits, pipeline, convert):
     X = (16 * digits[0][1000:1100]).astype(np.float32)
     P = pipeline.predict_proba(X)
-    found = run(convert(pipeline, X[:1]), X)
+    found = onnx_outputs(convert(pipeline, X[:1]), X)
     assert list(found) == ["output_label", "output_probability"]
     assert list(found["output_probability"][0]) == list(range(10))
     rows = [list(row.values()) for row in found["output_probability"]]
     np.testing.assert_allclose(rows, P, atol=1e-3, rtol=0)
-    columns = run(convert(pipeline, X[:1], options={"zipmap": "columns"}), X)
+    columns = onnx_outputs(convert(pipeline, X[:1], options={"zipmap": "columns"}), X)
     np.testing.assert_allclose(np.column_stack([columns[f"i{c}"] for c in range(10)]), P, atol=1e-3)
 
 
 def test_other_options(digits, pipeline, convert, moons):
     X = (16 * digits[0][1000:1100]).astype(np.float32)
     options = {id(pipeline[-1]): {"zipmap": False, "raw_scores": True}}
-    found = run(convert(pipeline, X[:1], options=options), X)
+    found = onnx_outputs(convert(pipeline, X[:1], options=options), X)
     np.testing.assert_allclose(
         found["probabilities"], pipeline.decision_function(X), atol=1e-4, rtol=0
     )
@@ -342,7 +336,9 @@ def test_other_options(digits, pipeline, convert, moons):
     X = X.astype(np.float32)
     model = NystroemClassifier(20, random_state=0).fit(X, np.array(["a", "b"])[y])
     for options in ({"nocl": True}, {"output_class_labels": True}, {"raw_scores": True}):
-        found = run(convert(model, X[:1], options={id(model): {"zipmap": False, **options}}), X)
+        found = onnx_outputs(
+            convert(model, X[:1], options={id(model): {"zipmap": False, **options}}), X
+        )
         clear = decided(model.decision_function(X)[:, None])
         predicted = model.predict(X)
         if "nocl" in options:
@@ -361,12 +357,12 @@ def test_labels_and_values_with_skl2onnx(digits, convert):
     X = X[:500].astype(np.float32)
     Y = np.column_stack([y % 2, y > 4, y % 3 == 0])[:500]
     model = NystroemClassifier(40, random_state=0).fit(X, Y)
-    found = run(convert(model, X[:1], options={"zipmap": False}), X)
+    found = onnx_outputs(convert(model, X[:1], options={"zipmap": False}), X)
     clear = np.abs(model.decision_function(X)) > 1e-4
     assert (found["label"] == model.predict(X))[clear].all()
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=1e-3, rtol=0)
     values = make_pipeline(StandardScaler(), NystroemRegressor(40, random_state=0)).fit(X, Y)
-    found = run(convert(values, X[:1]), X)
+    found = onnx_outputs(convert(values, X[:1]), X)
     np.testing.assert_allclose(found["variable"], values.predict(X), atol=1e-4, rtol=0)
 
 
@@ -374,7 +370,7 @@ def test_labels_and_values_with_skl2onnx(digits, convert):
 def test_features_with_skl2onnx(digits, convert, approximation):
     X = digits[0][:500].astype(np.float32)
     features = Nystroem(n_components=30, approximation=approximation, random_state=0).fit(X)
-    found = run(convert(features, X[:1]), X)["variable"]
+    found = onnx_outputs(convert(features, X[:1]), X)["variable"]
     np.testing.assert_allclose(found, features.transform(X), atol=1e-4, rtol=0)
 
 
@@ -382,7 +378,7 @@ def test_whole_numbers_with_skl2onnx(digits, convert):
     X, y = digits
     X = np.rint(16 * X[:500]).astype(np.int64)
     model = NystroemClassifier(40, random_state=0).fit(X, y[:500])
-    found = run(convert(model, X[:1], options={"zipmap": False}), X)
+    found = onnx_outputs(convert(model, X[:1], options={"zipmap": False}), X)
     assert found["probabilities"].dtype == np.float32
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=1e-3, rtol=0)
 
@@ -400,5 +396,5 @@ def test_features_in_any_unit(kernel, scale):
     model = NystroemClassifier(20, kernel=kernel, random_state=0).fit(X, y)
     expected = model.decision_function(X)
     for dtype in (np.float32, np.float64):
-        found = run(to_onnx(model, dtype=dtype, scores=True), X.astype(dtype))["scores"]
+        found = onnx_outputs(to_onnx(model, dtype=dtype, scores=True), X.astype(dtype))["scores"]
         assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from exported import json_scores
 from factories import alter
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
@@ -682,46 +683,16 @@ def test_forged_shapes_of_csr_landmarks(tmp_path, shape):
 # JSON
 
 
-def _k(kernel, x, z):
-    """Evaluate the formulas of the text for one row and one landmark."""
-    name, gamma, dot = kernel["name"], kernel.get("gamma"), x @ z
-    squares = (x - z) ** 2
-    if name == "matern":
-        s, nu = np.sqrt(4 * kernel["nu"] * gamma * squares.sum()), kernel["nu"]
-        return np.exp(-s) * {0.5: 1, 1.5: 1 + s, 2.5: 1 + s + s**2 / 3}[nu]
-    return {
-        "additive_chi2": lambda: -(squares / (x + z)).sum(),
-        "chi2": lambda: np.exp(-gamma * (squares / (x + z)).sum()),
-        "cosine": lambda: dot / np.sqrt((x @ x) * (z @ z)),
-        "laplacian": lambda: np.exp(-gamma * np.abs(x - z).sum()),
-        "linear": lambda: dot,
-        "polynomial": lambda: (gamma * dot + kernel["coef0"]) ** kernel["degree"],
-        "rbf": lambda: np.exp(-gamma * squares.sum()),
-        "sigmoid": lambda: np.tanh(gamma * dot + kernel["coef0"]),
-    }[name]()
-
-
-def _scores(text, rows):
-    """Evaluate the text and nothing else."""
-    model = json.loads(text)
-    A, b, Z = (np.array(model[name]) for name in ("dual_coef", "intercept", "landmarks"))
-    if model["projection"] is not None:
-        P = np.array(model["projection"])
-        rows = rows * P if P.ndim == 1 else rows @ P
-    K = np.array([[_k(model["kernel"], x, z) for z in Z] for x in rows])
-    return K @ A + b
-
-
 @pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"poly"}))
 def test_json_has_all_that_is_needed(kernel):
     model = _regressor(kernel=kernel, selection="uniform")
-    np.testing.assert_allclose(_scores(to_json(model), TEST), model.predict(TEST), rtol=1e-7)
+    np.testing.assert_allclose(json_scores(to_json(model), TEST), model.predict(TEST), rtol=1e-7)
 
 
 @pytest.mark.parametrize("nu", [0.5, 2.5])
 def test_json_of_matern(nu):
     model = _regressor(kernel=Matern(nu=nu))
-    np.testing.assert_allclose(_scores(to_json(model), TEST), model.predict(TEST), rtol=1e-7)
+    np.testing.assert_allclose(json_scores(to_json(model), TEST), model.predict(TEST), rtol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["diagonal", "low rank"])
@@ -731,7 +702,7 @@ def test_json_of_stored_models(name, dtype):
     alter(model, expansion=pack_expansion(model.expansion_, dtype, X))
     scores = model.decision_function(TEST)
     tolerance = 1e-9 if dtype == "float64" else 1e-4
-    np.testing.assert_allclose(_scores(to_json(model), TEST), scores, atol=tolerance)
+    np.testing.assert_allclose(json_scores(to_json(model), TEST), scores, atol=tolerance)
 
 
 def test_json_numbers_are_exact():
@@ -747,19 +718,19 @@ def test_json_numbers_are_exact():
 def test_json_of_probabilities_and_decisions():
     model = _classifier(np.array(["a", "b", "c"])[Y3])
     content = json.loads(to_json(model))
-    F = _scores(to_json(model), TEST)
+    F = json_scores(to_json(model), TEST)
     E = np.exp(content["slope"] * (F - F.max(axis=1, keepdims=True)))
     np.testing.assert_allclose(E / E.sum(axis=1, keepdims=True), model.predict_proba(TEST))
     assert [content["classes"][i] for i in F.argmax(axis=1)] == model.predict(TEST).tolist()
 
     binary = _classifier(Y2)
-    content, f = json.loads(to_json(binary)), _scores(to_json(binary), TEST)[:, 0]
+    content, f = json.loads(to_json(binary)), json_scores(to_json(binary), TEST)[:, 0]
     p = 1 / (1 + np.exp(-2 * content["slope"] * f))
     np.testing.assert_allclose(p, binary.predict_proba(TEST)[:, 1], rtol=1e-9)
     assert [content["classes"][int(s > 0)] for s in f] == binary.predict(TEST).tolist()
 
     labels = _classifier(LABELS)
-    content, F = json.loads(to_json(labels)), _scores(to_json(labels), TEST)
+    content, F = json.loads(to_json(labels)), json_scores(to_json(labels), TEST)
     p = 1 / (1 + np.exp(-2 * content["slope"] * F))
     np.testing.assert_allclose(p, labels.predict_proba(TEST), rtol=1e-9)
     assert content["targets"] == "labels"
@@ -779,7 +750,7 @@ def test_json_of_an_expansion_and_into_a_file(tmp_path):
     text = to_json(model.expansion_, tmp_path / "model.json")
     assert (tmp_path / "model.json").read_text(encoding="utf-8") == text
     assert json.loads(text)["targets"] == "scores"
-    np.testing.assert_allclose(_scores(text, TEST), model.predict(TEST), rtol=1e-7)
+    np.testing.assert_allclose(json_scores(text, TEST), model.predict(TEST), rtol=1e-7)
 
 
 def test_json_refuses_what_has_no_formula():

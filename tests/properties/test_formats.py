@@ -7,18 +7,17 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 from cases import assert_agree, cases, scores_of
+from exported import c_scores, json_scores, needs_gcc, onnx_outputs
 from factories import alter
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import nysplus
 from nysplus._bytes.quantise import pack_expansion
 from nysplus.expansion import STORED_TYPES
-from nysplus.export import to_onnx
+from nysplus.export import to_json, to_onnx
 
-runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 stored_types = st.sampled_from(("as fitted", *STORED_TYPES))
 
 
@@ -44,11 +43,22 @@ def test_files_and_pickles(case, dtype):
 @given(cases(), stored_types)
 def test_onnx(case, dtype):
     model = fitted(case, dtype)
-    made = to_onnx(model, dtype="float64", scores=case.discrete)
-    session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
-    outputs = dict(
-        zip(names, session.run(None, {session.get_inputs()[0].name: case.X}), strict=True)
-    )
+    outputs = onnx_outputs(to_onnx(model, dtype="float64", scores=case.discrete), case.X)
     found = outputs["scores" if case.discrete else "variable"]
     assert_agree(found.reshape(len(case.X), -1), scores_of(model, case.X), 1e-4)
+
+
+@given(cases(), stored_types)
+def test_json(case, dtype):
+    assume(case.params["kernel"] != "cosine" or case.X.any(axis=1).all())  # the formula is 0/0
+    model = fitted(case, dtype)
+    assert_agree(json_scores(to_json(model), case.X), scores_of(model, case.X), 1e-4)
+
+
+@needs_gcc
+@given(cases(), stored_types)
+def test_c(case, dtype):
+    model = fitted(case, dtype)
+    with tempfile.TemporaryDirectory() as folder:
+        found = c_scores(Path(folder), model, case.X, dtype="float64")
+    assert_agree(found, scores_of(model, case.X), 1e-4)

@@ -200,9 +200,10 @@ class Survey:
 
     def class_rows_of(self, code: TargetCode) -> ClassRows:
         """Return the number and the first of the rows of each class of `code`, or of each label."""
-        codes = code.encode(self.classes).class_codes if code.kind == "classes" else None
-        if codes is None or len(self.classes) == 0:
+        if code.kind != "classes" or len(code.classes) == 0:
             return self.class_rows
+        codes = code.encode(self.classes).class_codes
+        assert codes is not None
         return self.class_rows.placed(codes, len(code.classes))
 
     def target_spread(self, code: TargetCode, class_factors: Float | None) -> MeanAndScatter:

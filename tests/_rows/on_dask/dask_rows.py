@@ -27,6 +27,8 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 # Marks of all tests with a cluster.
 MARKS = [
     pytest.mark.slow,
+    # twelve landmarks are few for the rarest of the three classes
+    pytest.mark.filterwarnings("ignore:The model predicts .* for none of their own training rows"),
     # a cluster that stops leaves sockets and subprocess handles to the garbage collector
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
