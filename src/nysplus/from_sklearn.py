@@ -67,7 +67,7 @@ def from_svc(
     *,
     n_components: int | None = None,
     budget: int | str | None = None,
-    max_seconds: float | None = None,
+    max_seconds: float | None = 12.0,
     random_state: RandomStateLike = None,
     verbose: int = 0,
 ) -> NystroemClassifier | NystroemRegressor:
@@ -96,8 +96,10 @@ def from_svc(
         Number of landmarks to compress the model to; by default all support vectors stay.
     budget : int or str, optional
         Largest size of the model in bytes, such as 16384 or "16kB", instead of `n_components`.
-    max_seconds : float, optional
-        Approximate time limit of the compression: after it the best model so far is returned.
+    max_seconds : float or None, default=12
+        Approximate time limit of the compression: after it the best model so far is returned,
+        which depends on the speed of the machine if there are thousands of support vectors. None
+        tries all candidates.
     random_state : int, RandomState or None, default=None
         Seed of the rows that are held out to choose among smaller models.
     verbose : int, default=0
