@@ -127,6 +127,26 @@ class Kernel(BaseEstimator):
 
 
 @dataclass(repr=False, eq=False)
+class ValuesOnly(Kernel):
+    """A kernel of which nothing is known but its values between rows."""
+
+    @property
+    def takes_any_point(self) -> bool:
+        """False: means of rows may be no rows, where rows are counts or numbers of rows."""
+        return False
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """False: it is not known."""
+        return False
+
+    @property
+    def may_be_positive_semidefinite(self) -> bool:
+        """True: it is not known."""
+        return True
+
+
+@dataclass(repr=False, eq=False)
 class _Width(Kernel):
     """A kernel with a ``gamma``.
 

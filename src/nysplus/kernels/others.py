@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise
 
 from nysplus._rows.blocks import RowBlocks
 from nysplus._typing import Float
-from nysplus.kernels.base import MEDIAN_ROWS, Kernel, _Width
+from nysplus.kernels.base import MEDIAN_ROWS, Kernel, ValuesOnly, _Width
 
 
 @dataclass(repr=False, eq=False)
@@ -175,7 +175,7 @@ class AdditiveChi2(Kernel):
 
 
 @dataclass(repr=False, eq=False)
-class FunctionKernel(Kernel):
+class FunctionKernel(ValuesOnly):
     """Any Python function as a kernel.
 
     Parameters
@@ -199,21 +199,6 @@ class FunctionKernel(Kernel):
     function: Callable[..., Any]
     vectorized: bool = False
     params: dict[str, Any] | None = field(default=None)
-
-    @property
-    def takes_any_point(self) -> bool:
-        """False: the function may need rows of a kind that means are not, such as counts."""
-        return False
-
-    @property
-    def positive_semidefinite(self) -> bool:
-        """False: it is not known."""
-        return False
-
-    @property
-    def may_be_positive_semidefinite(self) -> bool:
-        """True: it is not known."""
-        return True
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""

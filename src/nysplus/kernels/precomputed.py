@@ -10,31 +10,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._typing import Float
-from nysplus.kernels.base import Kernel
+from nysplus.kernels.base import ValuesOnly
 
 
 @dataclass(repr=False, eq=False)
-class Precomputed(Kernel):
-    """Base of the kernels that look values up."""
-
-    @property
-    def takes_any_point(self) -> bool:
-        """False: there are no values for means of rows."""
-        return False
-
-    @property
-    def positive_semidefinite(self) -> bool:
-        """False: it is not known."""
-        return False
-
-    @property
-    def may_be_positive_semidefinite(self) -> bool:
-        """True: it is not known."""
-        return True
-
-
-@dataclass(repr=False, eq=False)
-class GramMatrix(Precomputed):
+class GramMatrix(ValuesOnly):
     """The kernel of numbered rows: X and Z have a single column, the numbers of the rows.
 
     Parameters
@@ -56,7 +36,7 @@ class GramMatrix(Precomputed):
 
 
 @dataclass(repr=False, eq=False)
-class GramColumns(Precomputed):
+class GramColumns(ValuesOnly):
     """The kernel of rows that are given by their kernel values with N training rows.
 
     Parameters
