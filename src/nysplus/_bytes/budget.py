@@ -207,8 +207,7 @@ class Budget:
         return ValueError(
             f"budget={self.n_bytes} has no room for a single landmark of {shape.r} columns and "
             f"{shape.L} outputs: a model with one takes {needed + self.reserved} bytes. Raise the "
-            "budget, or "
-            "reduce the features."
+            "budget, or reduce the features."
         )
 
     def __str__(self) -> str:

@@ -118,9 +118,8 @@ def _hopeless(
     """Look at the workers until the end; yield the reason once no result can be expected."""
     seen, idle = time.monotonic(), 0
     while not end.wait(LOOK_SECONDS):
-        with suppress(
-            OSError
-        ):  # of a scheduler that is busy, or lost: then the client ends the fit
+        # of a scheduler that is busy, or lost: then the client ends the fit
+        with suppress(OSError):
             workers = set(client.nthreads())
             if workers:
                 seen = time.monotonic()
