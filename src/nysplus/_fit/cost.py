@@ -66,8 +66,10 @@ class Cost:
 
     def __str__(self) -> str:
         seconds = "unknown time" if self.seconds is None else f"{self.seconds:,.1f} s"
-        passes = "an unknown number of" if self.passes is None else str(self.passes)
-        known = f"{seconds}, {self.bytes / 2**20:,.0f} MiB, {passes} passes"
+        passes = (
+            f"{self.passes or 'an unknown number of'} {'pass' if self.passes == 1 else 'passes'}"
+        )
+        known = f"{seconds}, {self.bytes / 2**20:,.0f} MiB, {passes}"
         return known if self.reason is None else f"{known} ({self.reason})"
 
 
