@@ -170,8 +170,8 @@ def _scaling(result: Any, imported: _Imported, X: Any, y: Any) -> Scaling | None
     if X is None:
         own: Scaling | None = result._model.scaling
         return own
-    wanted = TargetSpec("classes", code=imported.code, needs_two_classes=False)
-    blocks, _ = open_rows(result, X, y, None, wanted, reset=False).open(Progress(), Journal())
+    spec = TargetSpec("classes", code=imported.code, needs_two_classes=False)
+    blocks, _ = open_rows(result, X, y, None, spec, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.arange(blocks.n_rows))
     return fit_scaling(result.expansion_(rows.X), rows.labels, rows.weight)
 

@@ -253,11 +253,11 @@ def _sizes(expansion: KernelExpansion, budget: Budget) -> list[Size]:
 
 def _rows(model: Any, X: Any, y: Any, max_rows: int, rng: np.random.RandomState) -> Block:
     """Return some rows, wherever they are stored, with targets coded as those of the model."""
-    wanted = TargetSpec(None)
+    spec = TargetSpec(None)
     if y is not None:
         weights = getattr(model, "class_weight", None)
-        wanted = TargetSpec(model._kind, weights, model._model.code, needs_two_classes=False)
-    blocks, _ = open_rows(model, X, y, None, wanted, reset=False).open(Progress(), Journal())
+        spec = TargetSpec(model._kind, weights, model._model.code, needs_two_classes=False)
+    blocks, _ = open_rows(model, X, y, None, spec, reset=False).open(Progress(), Journal())
     rows = blocks.gather(np.sort(blocks.sample(min(max_rows, blocks.n_candidates), rng)))
     if rows.targets is None:
         rows = replace(rows, targets=model._model.code.as_targets(model.expansion_(rows.X)))

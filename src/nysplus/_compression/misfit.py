@@ -190,7 +190,7 @@ class Misfit:
             return value / size, unit / size * gradient.ravel()
 
         options = {"maxiter": STEPS, "ftol": TOLERANCE}
-        with suppress(_TimeIsUp):
+        with suppress(_TimeIsUp):  # the best point so far is kept
             minimize(scaled, start.ravel() / unit, jac=True, method="L-BFGS-B", options=options)
         return best[1]
 

@@ -63,6 +63,6 @@ class AdvisingMixin:
         try:
             return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
         except ValueError as error:
-            known = self.get_params(deep=False)  # type: ignore[attr-defined]
+            known = self.get_params(deep=False)  # type: ignore[attr-defined]  # of BaseEstimator
             about = [advice(name, known) for name in params if name not in known]
             raise ValueError(f"{error}{''.join(about)}") from error

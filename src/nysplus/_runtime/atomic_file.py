@@ -51,7 +51,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if os.name == "nt":
             os.replace(unfinished, path)
     except BaseException:
-        with suppress(OSError):
+        with suppress(OSError):  # the first error is the one to tell of
             unfinished.unlink(missing_ok=True)
         raise
 
@@ -106,6 +106,6 @@ def _begin(path: Path, mode: int) -> tuple[Path, BinaryIO]:
 def _take_over(file: BinaryIO, before: os.stat_result) -> None:
     """Give a file the permissions, and if possible the owner, of the one that it replaces."""
     if os.name != "nt":
-        with suppress(PermissionError):
+        with suppress(PermissionError):  # only root gives files to others
             os.fchown(file.fileno(), before.st_uid, before.st_gid)
         os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))

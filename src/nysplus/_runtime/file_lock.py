@@ -72,10 +72,15 @@ class FileLock:
 
     def release(self) -> None:
         """Give the lock back, and remove its file."""
-        if self._file is not None:
-            with suppress(OSError):  # Windows keeps open files
+        if self._file is None:
+            return
+        if sys.platform == "win32":  # pragma: no cover - the other branch is the tested one
+            self._file.close()  # open files cannot be removed, and those of the next owner are not
+            with suppress(OSError):
+                self._path.unlink()
+        else:
+            # while it is locked: afterwards the file may be that of the next owner
+            with suppress(OSError):  # of a folder that is gone, or no longer writable
                 self._path.unlink()
             self._file.close()
-            with suppress(OSError):
-                self._path.unlink(missing_ok=True)
-            self._file = None
+        self._file = None
