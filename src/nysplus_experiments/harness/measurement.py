@@ -96,9 +96,9 @@ def restart_with_fixed_threads() -> None:
     Waiting OpenMP threads must sleep: two libraries with a pool of spinning threads each would
     slow each other down, and their spinning would count as CPU time.
     """
-    wanted = {name: str(n_threads()) for name in THREADS} | {_WAITING: "passive"}
-    if any(os.environ.get(name) != value for name, value in wanted.items()):
-        os.environ.update(wanted)
+    requested = {name: str(n_threads()) for name in THREADS} | {_WAITING: "passive"}
+    if any(os.environ.get(name) != value for name, value in requested.items()):
+        os.environ.update(requested)
         sys.stdout.flush()
         os.execv(sys.executable, sys.orig_argv)
 

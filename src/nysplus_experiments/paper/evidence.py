@@ -28,7 +28,7 @@ class NotTestable(Exception):
 
 @dataclass(frozen=True)
 class At:
-    """The sizes a claim is about, all by default; a size within 3 % of the wanted one counts."""
+    """The sizes a claim is about, all by default; a size within 3 % of the requested one counts."""
 
     n: int | None = None
     kb: float | None = None
@@ -36,20 +36,20 @@ class At:
     largest_gain: bool = False
 
     def choose(self, gaps: pd.DataFrame, kb: dict[int, float]) -> list[int]:
-        """Return the sizes ``n`` among those of ``gaps``; empty where the wanted one is not."""
+        """Return the sizes ``n`` among those of ``gaps``; empty where the requested one is not."""
         if self.largest_gain:
             return [int(gaps.mean().idxmax())]
         if self.above_kb is not None:
             return [n for n in gaps if kb.get(n, 0.0) >= self.above_kb]
-        wanted = self.n if self.n is not None else self.kb
-        if wanted is None:
+        requested = self.n if self.n is not None else self.kb
+        if requested is None:
             return list(gaps)
         have: dict[int, float] = {n: n if self.n is not None else kb.get(n, 0.0) for n in gaps}
-        nearest = min(have, key=lambda n: abs(have[n] - wanted))
-        return [nearest] if abs(have[nearest] - wanted) <= 0.03 * wanted else []
+        nearest = min(have, key=lambda n: abs(have[n] - requested))
+        return [nearest] if abs(have[nearest] - requested) <= 0.03 * requested else []
 
     def describe(self) -> str:
-        """Return what was wanted, in words."""
+        """Return what was requested, in words."""
         if self.above_kb is not None:
             return f"a model above {self.above_kb:g} kB"
         if self.kb is not None:
@@ -307,9 +307,9 @@ def gap_at_equal_time(runs: Runs, dataset: str, better: Curve, slow: Curve) -> E
     for trial, points in rival.groupby("trial"):
         times = points[_SECONDS].to_numpy(dtype=float)
         if trial in gaps.index and times[0] > 0:
-            wanted = seconds.loc[trial].reindex(gaps.columns)
-            there = np.interp(np.log(wanted), np.log(times), points["accuracy"])
-            gaps.loc[trial] = (there - own.loc[trial]).where(wanted >= times[0])
+            requested = seconds.loc[trial].reindex(gaps.columns)
+            there = np.interp(np.log(requested), np.log(times), points["accuracy"])
+            gaps.loc[trial] = (there - own.loc[trial]).where(requested >= times[0])
     gaps = gaps.loc[:, (gaps.notna() | own.isna()).all()]
     if _total(gaps).empty:
         raise NotTestable("The training times do not overlap.")

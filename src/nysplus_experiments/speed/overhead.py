@@ -134,8 +134,8 @@ def _make_rows() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _make(system: str) -> Any:
-    wanted = (COMPARED[system], "float64")
-    found = next(each for each in SYSTEMS if (each.name, each.dtype) == wanted)
+    requested = (COMPARED[system], "float64")
+    found = next(each for each in SYSTEMS if (each.name, each.dtype) == requested)
     return found.make(LANDMARKS, GAMMA)
 
 

@@ -70,9 +70,9 @@ def load_problem(name: str, max_rows: int = MAX_TRAIN_ROWS) -> Problem:
     )
 
 
-def _spread(n_rows: int, wanted: int) -> np.ndarray:
-    """Return at most ``wanted`` row numbers, evenly spread: files may be ordered by class."""
-    return np.linspace(0, n_rows - 1, min(wanted, n_rows)).astype(int)
+def _spread(n_rows: int, requested: int) -> np.ndarray:
+    """Return at most ``requested`` row numbers, evenly spread: files may be ordered by class."""
+    return np.linspace(0, n_rows - 1, min(requested, n_rows)).astype(int)
 
 
 def measure_system(
@@ -169,20 +169,20 @@ def run(options: BenchOptions) -> None:
         "time_limit": options.number("time-limit", TIME_LIMIT),
         "tree_waiting": options.texts("tree-waiting", ["library"], ("passive", "library"))[0],
     }
-    wanted: dict[Cell, int] = {}
+    requested: dict[Cell, int] = {}
     for repeat in range(repeats):
         cells = plan(list(problems), sizes, systems, repeat)
         options.measure(
             "speed.csv",
             Measurement,
-            [(*cell, repeat) for cell in cells if repeat < wanted.get(cell, repeats)],
+            [(*cell, repeat) for cell in cells if repeat < requested.get(cell, repeats)],
             lambda *task: measure_cell(task[:4], task[4], problems[task[0]], settings),
             settings=settings,
             valid=lambda row: row.status != "error",  # an error may be mended by now
         )
         options = replace(options, fresh=False)
         rows = records.read(options.path("speed.csv"), Measurement)
-        wanted = {row.cell: wanted_repeats(row) for row in rows}
+        requested = {row.cell: wanted_repeats(row) for row in rows}
 
 
 def _installed(names: Sequence[str]) -> list[System]:

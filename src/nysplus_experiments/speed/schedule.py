@@ -86,5 +86,5 @@ def wanted_repeats(row: Measurement) -> int:
     if row.status != "ok" or row.fit_seconds is None:
         return 1
     seconds = row.fit_seconds
-    wanted = next(repeats for limit, repeats in REPEATS_BY_SECONDS if seconds <= limit)
-    return min(wanted, REPEATS_LARGE) if row.n is None or row.n >= LARGE else wanted
+    requested = next(repeats for limit, repeats in REPEATS_BY_SECONDS if seconds <= limit)
+    return min(requested, REPEATS_LARGE) if row.n is None or row.n >= LARGE else requested

@@ -81,24 +81,26 @@ def unlzw(data: bytes) -> bytes:
     return b"".join(pieces)
 
 
-def read_members(path: Path, wanted: Sequence[str]) -> list[bytes]:
+def read_members(path: Path, requested: Sequence[str]) -> list[bytes]:
     """Return members of a zip or tar archive, nested or not, by the ends of their paths."""
     found: dict[str, bytes] = {}
     with path.open("rb") as stream:
-        _collect(stream, path.name, wanted, found)
-    missing = [name for name in wanted if name not in found]
+        _collect(stream, path.name, requested, found)
+    missing = [name for name in requested if name not in found]
     if missing:
         raise DatasetError(f"{path.name} has no member {' and no member '.join(missing)}")
-    return [found[name] for name in wanted]
+    return [found[name] for name in requested]
 
 
-def _collect(stream: IO[bytes], name: str, wanted: Sequence[str], found: dict[str, bytes]) -> None:
+def _collect(
+    stream: IO[bytes], name: str, requested: Sequence[str], found: dict[str, bytes]
+) -> None:
     def visit(member: str, read: Callable[[], bytes]) -> None:
-        for ending in wanted:
+        for ending in requested:
             if ending not in found and f"/{member}".endswith(f"/{ending}"):
                 found[ending] = read()
-        if len(found) < len(wanted) and member.endswith((".zip", ".tar.gz", ".tgz")):
-            _collect(io.BytesIO(read()), member, wanted, found)
+        if len(found) < len(requested) and member.endswith((".zip", ".tar.gz", ".tgz")):
+            _collect(io.BytesIO(read()), member, requested, found)
 
     if name.endswith(".zip"):
         with zipfile.ZipFile(stream) as archive:
@@ -186,8 +188,8 @@ def letter_uci(paths: Sequence[Path]) -> Arrays:
 
 def har(paths: Sequence[Path]) -> Arrays:
     """HAR from UCI: whitespace-separated text inside a zip, itself inside the download's zip."""
-    wanted = [f"{part}/{kind}_{part}.txt" for part in ("train", "test") for kind in ("X", "y")]
-    X_train, y_train, X_test, y_test = map(io.BytesIO, read_members(paths[0], wanted))
+    requested = [f"{part}/{kind}_{part}.txt" for part in ("train", "test") for kind in ("X", "y")]
+    X_train, y_train, X_test, y_test = map(io.BytesIO, read_members(paths[0], requested))
     return _split(
         (read_table(X_train, np.float32), read_table(y_train, np.uint8)[:, 0]),
         (read_table(X_test, np.float32), read_table(y_test, np.uint8)[:, 0]),
