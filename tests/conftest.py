@@ -28,6 +28,8 @@ _make_importable("exported")
 _make_importable("extended")
 _make_importable("reference")
 _make_importable("factories")
+_make_importable("forged")
+_make_importable("table_views")
 _make_importable("full_disk")
 
 

@@ -63,12 +63,30 @@ def c_scores(folder, model, X, **options):
 
 
 def onnx_outputs(graph, X):
-    """Return the outputs of an ONNX graph by name."""
+    """Return the outputs of an ONNX graph by name, given its only input, or all inputs by name."""
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     made = graph.SerializeToString()
     session = runtime.InferenceSession(made, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, {session.get_inputs()[0].name: X}), strict=True))
+    feeds = X if isinstance(X, dict) else {session.get_inputs()[0].name: X}
+    return dict(zip(names, session.run(None, feeds), strict=True))
+
+
+def onnx_feeds(schema, raw, dtype=np.float32):
+    """Return the inputs of a graph for raw numbers of the columns of a table."""
+    feeds = {}
+    for column, x in zip(schema.columns, raw.T, strict=True):
+        if column.kind == "category":
+            levels = [*column.levels, "-77" if column.numbered else "another level"]
+            texts = ["" if np.isnan(code) else levels[int(code)] for code in x]
+            feeds[column.name] = np.array(texts, dtype=object)
+            if column.numbered:
+                numbers = [float(text or "nan") for text in texts]
+                feeds[column.name] = np.array(numbers, dtype=dtype)
+        else:
+            feeds[column.name] = x.astype(np.float64 if column.kind == "date" else dtype)
+    # in another order than that of the columns
+    return {name: feeds[name][:, None] for name in sorted(feeds, reverse=True)}
 
 
 def _kernel_value(kernel, x, z):
@@ -90,11 +108,79 @@ def _kernel_value(kernel, x, z):
     }[name]()
 
 
+def _power(u, e):
+    return np.log(u) if e == 0 else (u**e - 1) / e
+
+
+def _power_columns(term, x):
+    u = ((term["fill"] if np.isnan(x) else x) - term["origin"]) * term["unit"]
+    if not term["signed"]:
+        t = _power(u, term["exponent"])
+    else:
+        t = _power(1 + u, term["exponent"]) if u >= 0 else -_power(1 - u, 2 - term["exponent"])
+    return [(t - term["offset"]) * term["scale"]]
+
+
+def _ramp_columns(term, x):
+    knots = term["knots"]
+    x = knots[term["gap"]] if np.isnan(x) else x
+    return [
+        term["height"] * min(max((x - knots[k]) / (knots[k + 1] - knots[k]), 0), 1)
+        for k in range(len(knots) - 1)
+    ]
+
+
+def _curve_columns(term, x):
+    knots, values = term["knots"], term["values"]
+    x = min(max(knots[term["gap"]] if np.isnan(x) else x, knots[0]), knots[-1])
+    k = max(k for k in range(len(knots) - 1) if x >= knots[k])
+    share = (x - knots[k]) / (knots[k + 1] - knots[k])
+    return [(1 - share) * values[k] + share * values[k + 1]]
+
+
+def _circle_columns(term, x):
+    a = 2 * np.pi * (x - term["origin"]) / term["period"]
+    return [0.0, 0.0] if np.isnan(x) else [np.cos(a), np.sin(a)]
+
+
+def _lookup_columns(term, x):
+    table = term["table"]
+    if np.isnan(x):
+        return table[-1]
+    return table[int(x)] if x in range(len(table) - 2) else table[-2]
+
+
+def _one_hot_columns(term, x):
+    hot = [float(x == i) for i in range(term["n_levels"])]
+    return [*hot, float(np.isnan(x))] if term["gaps"] else hot
+
+
+TERMS = {
+    "circle": _circle_columns,
+    "curve": _curve_columns,
+    "linear": lambda term, x: [
+        ((term["fill"] if np.isnan(x) else x) - term["offset"]) * term["scale"]
+    ],
+    "lookup": _lookup_columns,
+    "missing": lambda term, x: [term["missing" if np.isnan(x) else "present"]],
+    "one_hot": _one_hot_columns,
+    "power": _power_columns,
+    "ramps": _ramp_columns,
+}
+
+
+def _code(terms, x):
+    """Evaluate the formulas of a code for one row."""
+    return np.concatenate([TERMS[term["kind"]](term, x[term["column"]]) for term in terms])
+
+
 def json_scores(text, rows):
     """Return the scores of rows by what is written in the text of `to_json`, and nothing else."""
     model = json.loads(text)
     A, b, Z = (np.array(model[name]) for name in ("dual_coef", "intercept", "landmarks"))
-    if model["format_version"] == 2:
+    if "encoder" in model:
+        rows = np.array([_code(model["encoder"]["terms"], x) for x in rows])
+    if "center" in model:
         rows = rows - np.array(model["center"])
     if model["projection"] is not None:
         P = np.array(model["projection"])

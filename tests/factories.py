@@ -12,11 +12,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from nysplus._fit.model import Columns
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
 from nysplus._ridge.problem import RidgeProblem
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.targets import ClassTargets, IndicatorTargets, ValueTargets
+from nysplus.encoding.code import (
+    Circle,
+    Curve,
+    Linear,
+    Lookup,
+    Missing,
+    OneHot,
+    Power,
+    Ramps,
+    TableCode,
+)
+from nysplus.encoding.schema import TableColumn, TableSchema
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
 from nysplus.landmarks import Problem
@@ -106,6 +119,63 @@ def table(n_rows=500, n_features=3, *, seed=0):
     return Table(X, targets, rng.choice([0.0, 0.5, 1.0, 3.0], n_rows))
 
 
+def mixed_table(n_rows=300, *, seed=0):
+    """Return a pandas data frame with columns of every kind and gaps, and two classes."""
+    import pandas as pd
+
+    rng = np.random.RandomState(seed)
+    size = np.where(rng.rand(n_rows) < 0.1, np.nan, rng.randn(n_rows))
+    colour = rng.choice(["red", "blue", "green"], n_rows).astype(object)
+    frame = pd.DataFrame(
+        {
+            "size": size,
+            "income": np.exp(3 * rng.randn(n_rows)),
+            "colour": np.where(rng.rand(n_rows) < 0.1, None, colour),
+            "city": rng.choice([f"city {i}" for i in range(12)], n_rows),
+            "member": rng.rand(n_rows) < 0.5,
+            "since": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(rng.randint(0, 10**8, n_rows), unit="s"),
+        }
+    )
+    y = ((np.nan_to_num(size) > 0) ^ (frame["colour"] == "red").to_numpy()).astype(int)
+    return frame, y
+
+
+def frame_of_all_kinds(n_rows=600, *, seed=0):
+    """Return a pandas data frame with columns of every kind, most of them with gaps, and classes.
+
+    "id" numbers the rows, "constant" is constant, and "zip" has numbers that name something.
+    """
+    import pandas as pd
+
+    rng = np.random.RandomState(seed)
+    number = rng.standard_normal(n_rows)
+    colour = rng.choice(["red", "green", "blue"], n_rows)
+    code = rng.choice([101, 202, 303], n_rows)
+    date = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.randint(0, 9999, n_rows), unit="h")
+    flag = rng.rand(n_rows) < 0.3
+    score = number + (colour == "red") - flag + (code == 101) + 0.3 * rng.standard_normal(n_rows)
+
+    def gaps():
+        return rng.rand(n_rows) < 0.1
+
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n_rows),
+            "number": np.where(gaps(), np.nan, number),
+            "whole": pd.Series(rng.randint(0, 9, n_rows), dtype="Int64").mask(gaps()),
+            "colour": pd.Series(colour, dtype="object").mask(gaps(), None),
+            "street": [f"street {i}" for i in rng.randint(0, 30, n_rows)],
+            "size": pd.Categorical(rng.choice(["small", "large", "huge"], n_rows)),
+            "flag": flag,
+            "date": pd.Series(date).mask(gaps()),
+            "zip": code,
+            "constant": 1.5,
+        }
+    )
+    return frame, np.where(score > 0.5, "yes", "no")
+
+
 # ---- records of the engine ----------------------------------------------------------------------
 
 
@@ -166,3 +236,79 @@ def alter(estimator, **changes):
     """Change entries of a fitted estimator's model, such as its expansion; return the estimator."""
     estimator._adopt(replace(estimator._model, **changes))
     return estimator
+
+
+# ---- codes of tables ----------------------------------------------------------------------------
+
+# 2020, in seconds since 1970.
+NEW_YEAR = 1_577_836_800.0
+
+
+def table_schema():
+    """Return the columns of a table with every kind of column; one column is left out."""
+    return TableSchema(
+        8,
+        ("age", "income", "id", "since", "score", "height", "größe, in */ m", "city"),
+        (
+            TableColumn(0, "age", "number", gaps=True),
+            TableColumn(1, "income", "number", refuses_gaps=True),
+            TableColumn(3, "since", "date", gaps=True),
+            TableColumn(4, "score", "number"),
+            TableColumn(5, "height", "number"),
+            TableColumn(6, "größe, in */ m", "category", ("a b", "a_b", "Ä", "*/ ?"), gaps=True),
+            TableColumn(7, "city", "category", ("Rome", "Bonn", "Oslo"), refuses_others=True),
+        ),
+    )
+
+
+def table_code():
+    """Return a code with terms of every kind, and knots of every floating type."""
+    knots = np.cumsum(np.random.RandomState(0).rand(9) + 0.1)
+    dates = NEW_YEAR + 40.0 * np.arange(6)  # nearer to each other than numbers of float32
+    table = np.random.RandomState(1).randn(5, 2)
+    return TableCode(
+        7,
+        (
+            Ramps(0, (10 * knots).astype(np.float16), 0.6, 4),
+            Missing(0),
+            Ramps(1, (1000 * knots).astype(np.float32), 0.5, 2),
+            Ramps(2, dates, 0.7, 0),
+            Circle(2, 86400.0, 3600.0, "hour"),
+            Curve(3, knots.astype(np.float32), np.sin(knots).astype(np.float16), 3),
+            Curve(3, knots, np.cos(knots).astype(np.float32), 0),
+            Linear(4, 1.7, 5.0, 1.8),
+            Power(4, 0.4, False, 0.2, 1.5, 0.9, 3.0, 1.6),
+            Power(4, -0.5, True, 1.7, 4.0, 0.1, 0.8, 1.5),
+            Missing(4, -0.3, 2.5),
+            OneHot(5, 3, True),
+            Lookup(5, table[:, :1].astype(np.float32)),
+            OneHot(6, 3, False),
+            Lookup(6, table.astype(np.float16)),
+        ),
+    )
+
+
+def raw_numbers(n_rows=300, *, seed=0):
+    """Return raw numbers of the columns of :func:`table_schema`, with gaps and other levels."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack(
+        [
+            rng.uniform(0, 70, n_rows),
+            rng.uniform(0, 7000, n_rows),
+            np.floor(NEW_YEAR + rng.uniform(-20, 220, n_rows)),
+            rng.uniform(0, 7, n_rows),
+            rng.uniform(1.0, 2.4, n_rows),
+            rng.randint(-1, 4, n_rows),
+            rng.randint(-1, 3, n_rows),
+        ]
+    )
+    X[rng.rand(*X.shape) < 0.1] = np.nan
+    return X
+
+
+def encoded_model(estimator, y, dtype=np.float32):
+    """Fit an estimator to the code of :func:`raw_numbers`, and give it the code and the schema."""
+    code, schema = table_code(), table_schema()
+    estimator.fit(code(raw_numbers(len(y)), dtype), y)
+    columns = Columns(schema.n_features, np.array(schema.names, dtype=object), schema=schema)
+    return alter(estimator, expansion=replace(estimator.expansion_, encoder=code), columns=columns)

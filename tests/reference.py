@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,91 @@ def matrix(kernel, X, Z, **params):
 def rbf_matrix(X, Z, gamma):
     """The RBF matrix from explicit differences: no cancellation."""
     return np.exp(-gamma * cdist(X, Z, "sqeuclidean"))
+
+
+# ---- codes of tables, entry by entry -----------------------------------------------------------
+
+
+def code_of(term, x):
+    """Return the code columns of one raw number by a term, as a list."""
+    return CODES[type(term).__name__](term, float(x))
+
+
+def _linear(term, x):
+    return [((term.fill if np.isnan(x) else x) - term.offset) * term.scale]
+
+
+def _ramps(term, x):
+    knots = [float(t) for t in term.knots]
+    x = knots[term.gap] if np.isnan(x) else x
+    bins = pairwise(knots)
+    return [term.height * min(max((x - low) / (high - low), 0.0), 1.0) for low, high in bins]
+
+
+def _curve(term, x):
+    knots, values = [float(t) for t in term.knots], [float(v) for v in term.values]
+    x = knots[term.gap] if np.isnan(x) else x
+    if x <= knots[0]:
+        return [values[0]]
+    for k in range(1, len(knots)):
+        if x <= knots[k]:
+            share = (x - knots[k - 1]) / (knots[k] - knots[k - 1])
+            return [values[k - 1] + share * (values[k] - values[k - 1])]
+    return [values[-1]]
+
+
+def _one_hot(term, x):
+    hot = [1.0 if x == level else 0.0 for level in range(term.n_levels)]
+    return hot + [1.0 if np.isnan(x) else 0.0] * term.gaps
+
+
+def _lookup(term, x):
+    n_levels = len(term.table) - 2
+    if np.isnan(x):
+        return [float(v) for v in term.table[n_levels + 1]]
+    known = 0 <= x < n_levels
+    return [float(v) for v in term.table[int(x) if known else n_levels]]
+
+
+def _circle(term, x):
+    if np.isnan(x):
+        return [0.0, 0.0]
+    angle = 2 * np.pi * (x - term.origin) / term.period
+    return [np.cos(angle), np.sin(angle)]
+
+
+def _missing(term, x):
+    return [term.missing if np.isnan(x) else term.present]
+
+
+CODES = {
+    "Linear": _linear,
+    "Ramps": _ramps,
+    "Curve": _curve,
+    "OneHot": _one_hot,
+    "Lookup": _lookup,
+    "Circle": _circle,
+    "Missing": _missing,
+}
+
+
+def mean_targets(levels, y, weight, used, prior):
+    """Return the mean target of each level over the rows `used`, in units of their spread.
+
+    Each level has `prior` more rows with the mean of all. Levels are numbers; the result maps each
+    of them to a number.
+    """
+    rows = np.flatnonzero(used)
+    mean = sum(weight[i] * y[i] for i in rows) / sum(weight[i] for i in rows)
+    mass = {level: sum(weight[i] for i in rows if levels[i] == level) for level in set(levels)}
+    means = {
+        level: (sum(weight[i] * y[i] for i in rows if levels[i] == level) + prior * mean)
+        / (mass[level] + prior)
+        for level in mass
+    }
+    squares = sum(mass[level] * (means[level] - mean) ** 2 for level in mass)
+    spread = np.sqrt(squares / sum(mass.values()))
+    return {level: (means[level] - mean) / (spread or 1.0) for level in means}
 
 
 # ---- Nyström maps ------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ ORDER = """
     _typing
     _runtime
     _validation
+    encoding
     _rows
     kernels _holdout _adam
     expansion
@@ -26,6 +27,7 @@ ORDER = """
     landmarks
     _tuning _learning
     _fit
+    pipelines
     _compression persistence
     estimators transformer
     from_sklearn curve export

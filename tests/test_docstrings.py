@@ -9,12 +9,12 @@ import re
 import pytest
 
 import nysplus
-from nysplus import kernels, landmarks
+from nysplus import encoding, kernels, landmarks
 from nysplus._ridge.feature_map import APPROXIMATIONS
 
 CLASSES = {
     value
-    for module in (nysplus, kernels, landmarks)
+    for module in (nysplus, encoding, kernels, landmarks)
     for value in vars(module).values()
     if inspect.isclass(value)
 } | {*APPROXIMATIONS.values()}

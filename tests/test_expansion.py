@@ -10,6 +10,7 @@ import reference
 import scipy.sparse as sp
 
 from nysplus import NystroemClassifier
+from nysplus._bytes.quantise import pack_expansion
 from nysplus._rows.projected import project
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
@@ -83,3 +84,49 @@ def test_origins_of_features_without_weight_are_zero(rng):
     P, Z = np.array([2.0, 0.0, -0.5]), rng.randn(5, 3)
     origins = KernelExpansion(RBF(1.0), Z, np.ones((5, 1)), np.zeros(1), P).origins()
     np.testing.assert_allclose(origins, np.c_[Z[:, 0] / 2, np.zeros(5), -2 * Z[:, 2]])
+
+
+# ---- the linear term -----------------------------------------------------------------------------
+
+
+def _linear_expansion(rng, n=20, dtype=np.float64, **more):
+    """Return a function with a linear term, of five features and three outputs."""
+    Z, A = rng.randn(n, 5).astype(dtype), rng.randn(n, 3).astype(dtype)
+    B, b = rng.randn(5, 3).astype(dtype), rng.randn(3).astype(dtype)
+    return KernelExpansion(RBF(0.3), Z, A, b, linear=B, **more)
+
+
+@pytest.mark.parametrize("n", [0, 20])
+@pytest.mark.parametrize("rows", [1, 3000])
+def test_the_linear_term_is_added(n, rows, rng):
+    expansion, X = _linear_expansion(rng, n), rng.randn(rows, 5)
+    expected = X @ expansion.linear + expansion.intercept
+    if n:
+        expected += reference.rbf_matrix(X, expansion.landmarks, 0.3) @ expansion.dual_coef
+    np.testing.assert_allclose(expansion(X), expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(expansion(sp.csr_matrix(X)), expected, rtol=1e-11, atol=1e-11)
+    assert expansion.n_bytes == 8 * (n * 5 + n * 3 + 5 * 3 + 3)
+
+
+def test_the_linear_term_sees_rows_before_centre_and_map(rng):
+    c, P, X = rng.randn(5), rng.randn(5, 2), rng.randn(40, 5)
+    Z, A, b, B = rng.randn(7, 2), rng.randn(7, 3), rng.randn(3), rng.randn(5, 3)
+    expansion = KernelExpansion(RBF(0.3), Z, A, b, P, center=c, linear=B)
+    expected = reference.rbf_matrix((X - c) @ P, Z, 0.3) @ A + X @ B + b
+    np.testing.assert_allclose(expansion(X), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_centre_moves_the_whole_function(packed, rng):
+    X, c = rng.randn(60, 5), rng.randn(5)
+    expansion = _linear_expansion(rng)
+    if packed:
+        expansion = pack_expansion(expansion, "float64", X)
+    moved = expansion.with_center(c)
+    np.testing.assert_allclose(moved(X), expansion(X - c), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(moved.without_center()(X), expansion(X), rtol=1e-10, atol=1e-10)
+    if packed:
+        again = KernelExpansion.unpacked(moved.kernel, moved.packed)
+        np.testing.assert_array_equal(again(X), moved(X))
+    else:
+        np.testing.assert_allclose(expansion.moved(c)(X), expansion(X), rtol=1e-10, atol=1e-10)

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
@@ -22,7 +23,7 @@ from sklearn.linear_model import (
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR
 
 from nysplus import NystroemClassifier, NystroemRegressor, load
@@ -327,12 +328,64 @@ def test_steps_that_are_not_linear(linear):
         from_svc(pipeline)
 
 
-def test_other_pipelines():
-    pipeline = make_pipeline(StandardScaler(), Nystroem(n_components=30), Ridge()).fit(X, VALUES)
-    with pytest.raises(ValueError, match=r"StandardScaler.*keep what comes before"):
-        from_svc(pipeline)
-    kept = make_pipeline(pipeline[0], from_svc(pipeline[1:]))
-    np.testing.assert_allclose(kept.predict(TEST), pipeline.predict(TEST), atol=1e-6)
+@pytest.mark.parametrize(
+    ("last", "y"),
+    [
+        ([SVC()], TWO),
+        ([SVR()], VALUES),
+        ([KernelRidge(kernel="rbf")], VALUES),
+        ([Nystroem(n_components=30, random_state=0), Ridge()], VALUES),
+        ([Nystroem(n_components=30, random_state=0), LogisticRegression()], TWO),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("scaler", [StandardScaler(), QuantileTransformer(n_quantiles=50)], ids=str)
+def test_steps_before_the_model(last, y, scaler):
+    pipeline = make_pipeline(scaler, *last).fit(100 * X, y)
+    model = from_svc(pipeline)
+    rows = 100 * TEST
+    if y is TWO:
+        expected = pipeline.decision_function(rows)
+        np.testing.assert_allclose(model.decision_function(rows), expected, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(rows) > 0.5, pipeline.predict(rows) > 0.5)
+    if y is VALUES:
+        np.testing.assert_allclose(model.predict(rows), pipeline.predict(rows), atol=1e-6)
+
+
+def test_steps_before_a_model_that_is_compressed():
+    pipeline = make_pipeline(StandardScaler(), SVC()).fit(100 * X, TWO)
+    for rows in ({}, {"X": 100 * X}, {"X": 100 * X, "y": TWO}):
+        for how in ({"n_components": 20}, {"budget": "1kB"}):
+            model = from_svc(pipeline, **how, **rows, random_state=0)
+            assert model.model_bytes_ <= 1024 or "budget" not in how
+            agree = model.predict(100 * X) == pipeline.predict(100 * X)
+            assert agree.mean() > 0.9
+    with pytest.raises(ValueError, match=r"budget='64B' is used up by the \d+ bytes"):
+        from_svc(pipeline, budget="64B")
+
+
+def test_probabilities_behind_steps():
+    pipeline = make_pipeline(StandardScaler(), SVC()).fit(100 * X[::2], TWO[::2])
+    model = from_svc(pipeline, 100 * X[1::2], TWO[1::2])
+    alone = from_svc(
+        pipeline[-1], StandardScaler().fit(100 * X[::2]).transform(100 * X[1::2]), TWO[1::2]
+    )
+    rows = pipeline[0].transform(100 * TEST)
+    np.testing.assert_allclose(
+        model.predict_proba(100 * TEST), alone.predict_proba(rows), atol=1e-9
+    )
+
+
+def test_a_pipeline_of_one_step():
+    pipeline = make_pipeline(SVR()).fit(X, VALUES)
+    np.testing.assert_allclose(from_svc(pipeline).predict(TEST), pipeline.predict(TEST), atol=1e-6)
+
+
+def test_other_steps():
+    with pytest.raises(ValueError, match=r"'pca' \(PCA\) cannot become part of the model"):
+        from_svc(make_pipeline(PCA(2), SVR()).fit(X, VALUES))
+    with pytest.raises(TypeError, match=r"from_svc takes .* got GaussianNB"):
+        from_svc(make_pipeline(StandardScaler(), GaussianNB()).fit(X, TWO))
 
 
 @pytest.mark.parametrize(

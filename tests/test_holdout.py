@@ -10,6 +10,7 @@ from nysplus._holdout import (
     best_of,
     draw_rows,
     largest_within_noise,
+    least_loss_within_error,
     mask_out,
     mean_score,
     row_scores,
@@ -178,6 +179,26 @@ def test_half_of_a_rare_class_is_masked_out(rng):
 BEFORE = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
 AFTER = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0])
 WEIGHT = np.array([1.0, 1.0, 2.0, 1.0, 1.0, 3.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "losses", "chosen"),
+    [
+        ([0.9, 0.88, 0.8], [0.5, 0.4, 0.1], 1),  # 0.88 is within one standard error, 0.03
+        ([0.9, 0.86, 0.8], [0.5, 0.4, 0.1], 0),
+        ([1.0, 1.0, 0.99], [0.2, 0.1, 0.0], 1),  # without an error, accuracy comes first
+    ],
+)
+def test_the_least_loss_of_about_the_best_accuracy_is_chosen(accuracies, losses, chosen):
+    got = least_loss_within_error(np.array(accuracies), np.array(losses), np.ones(100))
+    assert got == chosen
+
+
+def test_weights_make_the_standard_error_of_fewer_rows():
+    weight = np.r_[np.ones(20), np.full(980, 1e-9)]
+    accuracies, losses = np.array([0.9, 0.84]), np.array([0.5, 0.4])
+    assert least_loss_within_error(accuracies, losses, weight) == 1
+    assert least_loss_within_error(accuracies, losses, np.ones(1000)) == 0
 
 
 def test_models_are_compared_row_by_row():

@@ -7,7 +7,8 @@ from nysplus._tuning.metric import LearnedMetric
 from nysplus.curve import LandmarkCurve, landmark_curve
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.from_sklearn import from_svc
-from nysplus.persistence import load
+from nysplus.persistence import load, save
+from nysplus.pipelines import from_pipeline
 from nysplus.plots import LandmarkCurveDisplay
 from nysplus.transformer import Nystroem
 
@@ -25,7 +26,9 @@ __all__ = [
     "RandomizedMap",
     "Refinement",
     "StandardMap",
+    "from_pipeline",
     "from_svc",
     "landmark_curve",
     "load",
+    "save",
 ]

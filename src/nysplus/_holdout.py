@@ -174,6 +174,25 @@ def largest_within_noise(
     return max(alpha for alpha, is_equal in zip(alphas, equal, strict=True) if is_equal)
 
 
+def least_loss_within_error(accuracies: Float, losses: Float, weight: Float) -> int:
+    """Return the number of the model of the smallest loss, of those of about the best accuracy.
+
+    These are the models within one standard error of the best accuracy. The loss alone would give
+    up models that are more often right but too sure of themselves; the accuracy alone picks by
+    chance where labels are noisy.
+
+    Parameters
+    ----------
+    accuracies, losses : ndarray of shape (n_models,)
+    weight : ndarray of shape (rows,)
+        Of the held-out rows.
+    """
+    best = min(1.0, float(accuracies.max()))
+    count = float(weight.sum()) ** 2 / float((weight**2).sum())
+    near = accuracies >= best - np.sqrt(best * (1.0 - best) / count)
+    return int(np.where(near, losses, np.inf).argmin())
+
+
 @dataclass(frozen=True)
 class PairedComparison:
     """Two models compared row by row on the same held-out rows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -91,16 +92,78 @@ def check_rows(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) 
             # scikit-learn's message goes on to recommend other estimators
             raise ValueError(
                 f"Input X contains NaN, and {type(estimator).__name__} takes no missing values. "
-                "Replace them, for example with sklearn.impute.SimpleImputer in a pipeline, or "
-                "drop the rows that have them."
+                "Pass encoder='auto', which takes tables with gaps, replace them, for example with "
+                "sklearn.impute.SimpleImputer in a pipeline, or drop the rows that have them."
             ) from None
         columns = _text_columns(X)
         if not columns:
             raise
         raise ValueError(
-            f"X has columns that are not numbers: {columns}. Encode them first (for example with "
-            f"sklearn.preprocessing.OneHotEncoder) or drop them. ({error})"
+            f"X has columns that are not numbers: {columns}. Pass encoder='auto', which takes "
+            "tables with categories and dates, encode them first (for example with "
+            f"sklearn.preprocessing.OneHotEncoder), or drop them. ({error})"
         ) from error
+
+
+def check_names(names: list[Any]) -> None:
+    """Raise if several columns of a table have one name."""
+    if len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise ValueError(
+            f"X has several columns of one name: {twice}. Give every column its own name."
+        )
+
+
+def check_table(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Any:
+    """Return a table whose entries may be anything: a data frame as it is, else an array.
+
+    Parameters
+    ----------
+    estimator : object
+        At the beginning of a fit `n_features_in_` and `feature_names_in_` are set.
+    X : data frame or array-like
+    reset : bool
+        Whether this is the beginning of a fit. Later, columns of frames may come in any order.
+    least_rows : int
+    """
+    if sp.issparse(X):
+        raise sparse_table()
+    is_lazy = hasattr(X, "collect_schema") and not hasattr(X, "shape")
+    if is_lazy or hasattr(X, "columns") or hasattr(X, "column_names"):
+        _check_frame(X, least_rows)
+        return validate_data(estimator, X, skip_check_array=True) if reset else X
+    if not hasattr(X, "dtype") and not hasattr(X, "__array__"):
+        X = np.array(X, dtype=object)  # not all numbers as texts, where one entry is a text
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=None,
+        ensure_all_finite=False,
+        ensure_min_samples=least_rows,
+    )
+
+
+def sparse_table() -> TypeError:
+    """Return the error of sparse rows for a model that was fitted to a table."""
+    return TypeError(
+        "X has sparse rows, which cannot be encoded as a table. Pass a dense array or a data frame."
+    )
+
+
+def _check_frame(X: Any, least_rows: int) -> None:
+    """Raise unless a frame is in memory and has rows, and columns of different names."""
+    if not isinstance(getattr(X, "shape", (None,))[0], int):
+        raise TypeError(
+            f"X is a {type(X).__name__} that is not in memory. Pass the result of its collect() or "
+            "compute()."
+        )
+    if X.shape[0] < least_rows or X.shape[1] == 0:
+        raise ValueError(
+            f"X has {X.shape[0]} rows and {X.shape[1]} columns. Pass at least one row and one "
+            "column."
+        )
+    check_names(list(X.column_names if hasattr(X, "column_names") else X.columns))
 
 
 def canonical(X: Any) -> Any:

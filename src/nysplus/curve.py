@@ -13,26 +13,29 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from nysplus._fit.growth import doubling_sizes
 from nysplus._fit.pipeline import ModelSize, choose_landmarks, fit_ridge, resolve_kernel
 from nysplus._fit.plan import Plan
 from nysplus._fit.standard_error import scores_with_errors
+from nysplus._fit.table import Table, table_of
 from nysplus._holdout import stratified_split
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.nested import NestedFit, NestedSums
 from nysplus._ridge.problem import RidgeProblem
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.frames import split_frame
-from nysplus._rows.opening import RowsToOpen, is_elsewhere, open_rows
+from nysplus._rows.opening import RowsToOpen, is_elsewhere, open_rows, schema_of
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
 from nysplus._typing import Float
 from nysplus._validation import check_count
+from nysplus.encoding.table_encoder import make_encoder
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.landmarks import GivenLandmarks
 
 # Default sizes double from the smallest to the largest: between two of them accuracy seldom changes
 # by more than a few points.
-SMALLEST, LARGEST, STEP = 10, 1000, 2
+SMALLEST, LARGEST = 10, 1000
 # Training rows per landmark at least, by default: with fewer a model is not small.
 ROWS_PER_LANDMARK = 4
 # The standard error of an accuracy of 95 % is then 0.22 points; more rows are better used to train.
@@ -63,8 +66,8 @@ class LandmarkCurve:
     alphas : ndarray of shape (n_sizes,)
         The ridge of each size.
     landmarks : tuple of ndarrays or CSR matrices of shape (size, n_features)
-        The landmarks of each size, which may be passed as an estimator's `selection`; with a
-        learned metric in its coordinates, as `landmarks_` are.
+        The landmarks of each size, which may be passed as an estimator's `selection`, unless it
+        has an encoder; with a learned metric in its coordinates, as `landmarks_` are.
     metric : "accuracy" or "R²"
     """
 
@@ -132,7 +135,8 @@ def landmark_curve(
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-        In memory. Of rows on disk or on a cluster, pass a sample.
+        In memory. Of rows on disk or on a cluster, pass a sample. A table as it comes if the
+        estimator has an encoder, which is fitted to the training rows.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         For data frames also the name of the column or columns.
     sizes : iterable of int, optional
@@ -189,7 +193,8 @@ def landmark_curve(
             f"landmark_curve needs rows in memory, got {type(X).__name__}. Pass a sample of them "
             "as an array."
         )
-    intake = open_rows(model, X, y, sample_weight, model._target_spec())
+    encoder = make_encoder(model.encoder)
+    intake = open_rows(model, X, y, sample_weight, model._target_spec(), encoder=encoder)
     rows, _ = intake.open(Progress(), Journal())
     assert isinstance(rows, Blocks)
     n_test = _n_test(test_size, rows.n_candidates)
@@ -202,8 +207,11 @@ def landmark_curve(
         )
     groups = _planned(model, intake, steps)
     training, test = stratified_split(rows, n_test, rng)
+    table = table_of(groups[0][0], schema_of(model), training)
     fits = [
-        fit for plan, group in groups for fit in _nested_fits(plan, group, training, n_test, rng)
+        fit
+        for plan, group in groups
+        for fit in _nested_fits(plan, group, training, table, n_test, rng)
     ]
     scores, errors = scores_with_errors([fit.expansion for fit in fits], test)
     return LandmarkCurve(
@@ -235,11 +243,7 @@ def _checked_sizes(sizes: Iterable[int]) -> list[int]:
 def _default_sizes(n_training: int) -> list[int]:
     """Return sizes that double, up to the largest sensible size."""
     largest = max(1, min(LARGEST, n_training // ROWS_PER_LANDMARK))
-    sizes, size = [], SMALLEST
-    while np.sqrt(STEP) * size < largest:
-        sizes.append(size)
-        size *= STEP
-    return [*sizes, largest]
+    return doubling_sizes(SMALLEST, largest)
 
 
 def _checked_estimator(estimator: Any, y: Any) -> NystroemClassifier | NystroemRegressor:
@@ -315,18 +319,24 @@ def _check_plan(plan: Plan, sizes: list[int]) -> None:
 
 
 def _nested_fits(
-    plan: Plan, sizes: list[int], blocks: Blocks, n_scored: int, rng: np.random.RandomState
+    plan: Plan,
+    sizes: list[int],
+    blocks: Blocks,
+    table: Table | None,
+    n_scored: int,
+    rng: np.random.RandomState,
 ) -> list[NestedFit]:
     """Return the model of each size, from one choice of landmarks and one pass for the moments.
 
     The ridges of several sizes are chosen on at most `n_scored` rows.
     """
-    resolved = resolve_kernel(plan, blocks, rng)
+    resolved = resolve_kernel(plan, blocks, rng, table)
     landmarks = choose_landmarks(resolved, ModelSize(plan.n_landmarks), rng)
     problem, points = resolved.problem, landmarks.points
     if sizes == [points.shape[0]]:
         alone = fit_ridge(resolved, landmarks, rng)
-        return [NestedFit(alone.alpha, alone.expansion.with_center(resolved.center))]
+        fit = NestedFit(alone.alpha, alone.expansion)
+        return [fit.behind(resolved.projection, resolved.center, resolved.code)]
     feature_map = plan.approximation.build(problem.kernel, points, rng)
     scored = problem.blocks.some(np.sort(problem.blocks.sample(n_scored, rng)))
     whole = NestedSums.over(
@@ -338,4 +348,4 @@ def _nested_fits(
     fits = [nested.leading(size).fit() for size in smaller]
     if len(smaller) < len(sizes):
         fits.append(largest.reordered(order))
-    return [fit.behind(resolved.projection, resolved.center) for fit in fits]
+    return [fit.behind(resolved.projection, resolved.center, resolved.code) for fit in fits]

@@ -1,9 +1,9 @@
-"""The fitted function ``h(x) = k((x − c)P, Z) A + b``, and its numbers packed in few bits."""
+"""The fitted function ``h(x) = k((E(x) − c)P, Z) A + E(x)B + b``, and its numbers in few bits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from nysplus._rows.projected import project
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._runtime.threads import in_threads, one_blas_thread
 from nysplus._typing import Float
+from nysplus.encoding.code import TableCode
 from nysplus.kernels import Kernel
 from nysplus.kernels.base import CACHED_VALUES
 
@@ -66,14 +67,14 @@ class PackedArray:
 
 @dataclass(frozen=True)
 class PackedExpansion:
-    """The stored numbers of an expansion ``k((x − c)P, Z) A + b`` with dense landmarks.
+    """The stored numbers of an expansion ``k((x − c)P, Z) A + xB + b`` with dense landmarks.
 
     Attributes
     ----------
     landmarks, dual_coef, intercept : PackedArray
         Z, A and b.
-    projection, center : PackedArray or None
-        P and c.
+    projection, center, linear : PackedArray or None
+        P, c and B.
     """
 
     landmarks: PackedArray
@@ -81,11 +82,12 @@ class PackedExpansion:
     intercept: PackedArray
     projection: PackedArray | None = None
     center: PackedArray | None = None
+    linear: PackedArray | None = None
 
     @property
     def n_bytes(self) -> int:
         """Bytes of all numbers and scales."""
-        parts = (self.landmarks, self.dual_coef, self.intercept, self.projection, self.center)
+        parts = (getattr(self, part.name) for part in fields(self))
         return sum(part.n_bytes for part in parts if part is not None)
 
 
@@ -139,14 +141,14 @@ def _rounded(X: Any, dtype: np.dtype[Any]) -> Any:
 
 @dataclass(frozen=True)
 class KernelExpansion:
-    """``h(x) = k((x − c)P, Z) A + b``, the standard form of every fitted model (eq. 6).
+    """``h(x) = k((E(x) − c)P, Z) A + E(x)B + b``, the form of every fitted model (eq. 6).
 
     Attributes
     ----------
     kernel : Kernel
         With all parameters as numbers.
     landmarks : ndarray or CSR matrix of shape (n, r)
-        Z, in the coordinates of (x − c)P.
+        Z, in the coordinates of (E(x) − c)P. There may be none beside a linear term.
     dual_coef : ndarray of shape (n, L)
         A. The kernel is evaluated in its floating type.
     intercept : ndarray of shape (L,)
@@ -154,12 +156,16 @@ class KernelExpansion:
     projection : ndarray of shape (d, r), or (d,) for a diagonal one, optional
         P; by default rows are not mapped.
     packed : PackedExpansion, optional
-        The same numbers in their storage types: Z, A, b and P are then the unpacked numbers (see
-        :meth:`unpacked`).
+        The same numbers in their storage types: Z, A, b, P and B are then the unpacked numbers
+        (see :meth:`unpacked`).
     center : ndarray of shape (d,), optional
         c, by default zero. It is subtracted in the type of the rows, before they are rounded to
         the type of A, so that features far from zero keep their digits. Only kernels of
         differences x − z have one.
+    encoder : TableCode, optional
+        E, from the raw numbers of a table to code columns; by default rows are used as given.
+    linear : ndarray of shape (d, L), optional
+        B, by default zero.
     """
 
     kernel: Kernel
@@ -169,28 +175,29 @@ class KernelExpansion:
     projection: Float | None = None
     packed: PackedExpansion | None = None
     center: Float | None = None
+    encoder: TableCode | None = None
+    linear: Float | None = None
 
     @classmethod
     def unpacked(cls, kernel: Kernel, packed: PackedExpansion) -> KernelExpansion:
         """Return the function of stored numbers."""
-        P = None if packed.projection is None else packed.projection.unpacked()
-        c = None if packed.center is None else packed.center.unpacked()
-        Z, A, b = packed.landmarks, packed.dual_coef, packed.intercept
-        return cls(kernel, Z.unpacked(), A.unpacked(), b.unpacked(), P, packed, c)
+        parts = {part.name: getattr(packed, part.name) for part in fields(packed)}
+        numbers = {name: part.unpacked() for name, part in parts.items() if part is not None}
+        return cls(kernel, packed=packed, **numbers)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the numbers Z, A, b, P and c in their storage types."""
+        """Bytes of the numbers Z, A, b, P, c, B and E in their storage types."""
+        code = 0 if self.encoder is None else self.encoder.n_bytes
         if self.packed is not None:
-            return self.packed.n_bytes
-        parts = (self.landmarks, self.dual_coef, self.intercept, self.projection, self.center)
-        return stored_bytes(*parts)
+            return code + self.packed.n_bytes
+        return code + stored_bytes(*(getattr(self, part.name) for part in fields(PackedExpansion)))
 
     def moved(self, center: Float) -> KernelExpansion:
         """Return the same function, without a map, with a centre and landmarks about it."""
         Z = self.landmarks.astype(np.float64) - center.astype(np.float64)
         Z = Z.astype(self.landmarks.dtype)
-        return replace(self, landmarks=Z, packed=None).with_center(center)
+        return replace(self, landmarks=Z, packed=None, center=center)
 
     def with_center(self, center: Float | None) -> KernelExpansion:
         """Return ``x ↦ h(x − c)`` for a function h without a centre."""
@@ -200,12 +207,25 @@ class KernelExpansion:
         packed = self.packed
         if packed is not None:
             packed = replace(packed, center=PackedArray(center))
-        return replace(self, center=center, packed=packed)
+        return replace(self, center=center, packed=packed)._raised(-center)
 
     def without_center(self) -> KernelExpansion:
         """Return the function of rows from which the centre is already subtracted."""
+        if self.center is None:
+            return self
         packed = None if self.packed is None else replace(self.packed, center=None)
-        return replace(self, center=None, packed=packed)
+        return replace(self, center=None, packed=packed)._raised(self.center)
+
+    def _raised(self, step: Float) -> KernelExpansion:
+        """Return the function with the linear term of a row added to the intercept."""
+        if self.linear is None:
+            return self
+        b = self.intercept + step.astype(np.float64) @ self.linear.astype(np.float64)
+        b = b.astype(self.intercept.dtype)
+        packed = self.packed
+        if packed is not None:
+            packed = replace(packed, intercept=PackedArray(b))
+        return replace(self, intercept=b, packed=packed)
 
     def given_landmarks(self) -> Any:
         """Return the landmarks in the coordinates of xP, without a centre: ``Z + cP``."""
@@ -239,13 +259,16 @@ class KernelExpansion:
         """Return the scores of shape (rows, L). O(n (r + L)) a row, in blocks of `block_rows`."""
         n, r = self.landmarks.shape
         dtype = self.dual_coef.dtype
+        d = X.shape[1] if self.encoder is None else self.encoder.n_columns
         width = n + 2 * r
         if self.projection is not None:
-            width += X.shape[1]
+            width += d
         if self.center is not None:
-            width += 2 * X.shape[1]  # in float64
+            width += 2 * d  # in float64
+        if self.encoder is not None:
+            width += d
         # by default the kernel matrix of a block stays in a core's cache until it meets A
-        most = block_rows or max(MIN_BLOCK_ROWS, CACHED_VALUES // n)
+        most = block_rows or max(MIN_BLOCK_ROWS, CACHED_VALUES // max(n, 1))
         slices = row_slices(X.shape[0], width * dtype.itemsize, most)
         if len(slices) == 1:
             with one_blas_thread():  # as in the threads of more than one block
@@ -259,9 +282,20 @@ class KernelExpansion:
 
     def _block(self, X: Any) -> Float:
         dtype = self.dual_coef.dtype
+        if self.encoder is not None:
+            X = self.encoder(X, dtype)
+        scores = self._kernel_part(X)
+        if self.linear is not None:
+            scores += _rounded(X, dtype) @ self.linear.astype(dtype, copy=False)
+        scores += self.intercept
+        return scores
+
+    def _kernel_part(self, X: Any) -> Float:
+        """Return ``k((X − c)P, Z) A`` for rows that are encoded."""
+        (n, L), dtype = self.dual_coef.shape, self.dual_coef.dtype
+        if n == 0:
+            return np.zeros((X.shape[0], L), dtype=dtype)
         if self.center is not None:
             wide = np.result_type(float_dtype(X.dtype), dtype)
             X = project(X.astype(wide, copy=False), None, self.center)
-        scores: Float = self._columns(_rounded(X, dtype)) @ self.dual_coef
-        scores += self.intercept
-        return scores
+        return self._columns(_rounded(X, dtype)) @ self.dual_coef

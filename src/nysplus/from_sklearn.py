@@ -16,12 +16,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils.validation import check_is_fitted
 
+from nysplus._bytes.budget import make_budget
 from nysplus._compression.compress import compress_model
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.parameters import RandomStateLike
 from nysplus._ridge.path import cholesky
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Blocks
+from nysplus._rows.frames import split_frame
 from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.target_codes import TargetCode, ValueCode, code_of
 from nysplus._runtime.checkpoint import Journal
@@ -30,6 +32,7 @@ from nysplus._typing import Float
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import KERNELS, Kernel, make_kernel
+from nysplus.pipelines import fold_steps
 
 # Ridge of worst margins at the support vectors, in units of k(x, x).
 RIDGE = 1e-2
@@ -84,8 +87,9 @@ def from_svc(
     Parameters
     ----------
     model : SVC, NuSVC, SVR, NuSVR, KernelRidge or Pipeline
-        Fitted. A pipeline has two steps, scikit-learn's ``Nystroem`` and a linear model. The
-        kernel is one that has a name in both packages.
+        Fitted. A pipeline ends in one of these, or in scikit-learn's ``Nystroem`` and a linear
+        model; steps before them become part of the result, as in
+        :func:`~nysplus.from_pipeline`. The kernel is one that has a name in both packages.
     X, y : rows and targets, as for `fit`, optional
         With `n_components` or `budget`: typical rows and, if known, their targets, as for
         `compress`; by default the support vectors. Otherwise: rows that `model` was not fitted
@@ -123,6 +127,9 @@ def from_svc(
     >>> len(svc.support_), len(from_svc(svc, n_components=5).landmarks_)
     (148, 5)
     """
+    if isinstance(model, Pipeline) and len(model.steps) > _n_last(model):
+        options = {"max_seconds": max_seconds, "random_state": random_state, "verbose": verbose}
+        return _behind_steps(model, X, y, budget, n_components=n_components, **options)
     imported = _imported(model)
     compressed = n_components is not None or budget is not None
     if not imported.code.discrete and not compressed and (X is not None or y is not None):
@@ -141,6 +148,35 @@ def from_svc(
     small: NystroemClassifier | NystroemRegressor
     small = compress_model(result, n_components, budget, rows, y, max_seconds)
     return small
+
+
+def _n_last(model: Pipeline) -> int:
+    """Return the number of steps that are imported as one model: two after a Nystroem map."""
+    return 1 + any(isinstance(step, Nystroem) for _, step in model.steps[-2:-1])
+
+
+def _behind_steps(
+    model: Pipeline, X: Any, y: Any, budget: int | str | None, **options: Any
+) -> NystroemClassifier | NystroemRegressor:
+    """Return the model at the end of a pipeline, with the other steps inside."""
+    n_last = _n_last(model)
+    folded = fold_steps(model, n_last)
+    limit, left = make_budget(budget), None
+    if limit is not None:
+        left = limit.n_bytes - folded.n_bytes
+        if left <= 0:
+            raise ValueError(
+                f"budget={budget!r} is used up by the {folded.n_bytes:,} bytes of the pipeline's "
+                "other steps. Raise it."
+            )
+    if X is not None:
+        X, y, _ = split_frame(X, y, None, getattr(model, "feature_names_in_", None))
+        X = model[:-n_last].transform(X)
+    last = model.steps[-1][1] if n_last == 1 else Pipeline(model.steps[-2:])
+    result = from_svc(last, X, y, budget=left, **options)
+    expansion, columns = folded.around(result.expansion_)
+    result._adopt(replace(result._model, expansion=expansion, columns=columns))
+    return result
 
 
 def _as_estimator(imported: _Imported, model: Any) -> NystroemClassifier | NystroemRegressor:
@@ -186,8 +222,8 @@ def _imported(model: Any) -> _Imported:
         check_is_fitted(model)
         return _of_kernel_ridge(model)
     raise TypeError(
-        f"from_svc takes a fitted SVC, NuSVC, SVR, NuSVR, KernelRidge or Pipeline of Nystroem and "
-        f"a linear model, got {type(model).__name__}."
+        f"from_svc takes a fitted SVC, NuSVC, SVR, NuSVR, KernelRidge, or a Pipeline that ends in "
+        f"one of these or in Nystroem and a linear model, got {type(model).__name__}."
     )
 
 
@@ -341,13 +377,8 @@ def _of_kernel_ridge(model: KernelRidge) -> _Imported:
 
 def _of_pipeline(model: Pipeline) -> _Imported:
     steps = [step for _, step in model.steps]
-    if len(steps) != 2 or not isinstance(steps[0], Nystroem):
-        names = [type(step).__name__ for step in steps]
-        raise ValueError(
-            f"A pipeline of {names} cannot be imported: two steps are needed, scikit-learn's "
-            "Nystroem and a linear model. Import these and keep what comes before them: "
-            "make_pipeline(scaler, from_svc(model[1:])), or make_pipeline(scaler, from_svc(svc))."
-        )
+    if len(steps) == 1:
+        return _imported(steps[0])
     feature_map, linear = steps
     for step in steps:
         check_is_fitted(step)

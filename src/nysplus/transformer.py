@@ -176,6 +176,13 @@ class Nystroem(
         else:  # the kernel finds rows by their numbers
             _check_precomputed(self, selector)
             rows = open_rows(copy(self), np.arange(gram.shape[0])[:, None], y, None, spec)
+        n: Any = self.n_components
+        if isinstance(n, str):
+            raise ValueError(
+                f"n_components={n!r} must be an integer of at least 1: Nystroem "
+                "fits no model whose score could choose it. Pass a number, or use "
+                "NystroemClassifier or NystroemRegressor with n_components='auto'."
+            )
         plan = make_plan(self, kernel, rows.n_features, rows.dtype, rows.kind)
         rng = check_random_state(self.random_state)
         with self._threads(), progress_of(self, X, y) as progress:

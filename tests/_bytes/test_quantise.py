@@ -243,3 +243,28 @@ def test_a_map_is_rounded_so_that_rows_stay(rng):
     assert changes[0] < 0.5 * changes[1]
     sparse = pack_expansion(model, "int8", sp.csr_matrix(X)).projection
     np.testing.assert_allclose(sparse, found, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [0, 12])
+@pytest.mark.parametrize("dtype", STORED_TYPES)
+def test_a_linear_term_is_rounded_like_the_other_numbers(n, dtype, rng):
+    X, Z, A = rng.randn(500, 6), rng.randn(n, 6), rng.randn(n, 2)
+    expansion = KernelExpansion(RBF(0.2), Z, A, rng.randn(2), linear=rng.randn(6, 2))
+    small = pack_expansion(expansion, dtype, X)
+    scales = 4 * 2 + (4 * (6 + 2) if n else 0) if dtype == "int8" else 0
+    intercept = 2 * (8 if dtype == "float64" else 4)
+    assert small.n_bytes == BYTES[dtype] * (n * 8 + 6 * 2) + scales + intercept
+    change = (small(X) - expansion(X)).std() / expansion(X).std()
+    assert change < {"float64": 1e-12, "float32": 1e-6, "float16": 1e-3, "int8": 0.02}[dtype]
+
+
+def test_coefficients_make_up_for_the_rounding_of_the_linear_term(rng):
+    X, Z = rng.randn(2000, 4), rng.randn(60, 4)
+    linear = np.diag([1.0, 1e-2, 1e-2, 1e-2]) @ rng.randn(4, 1)
+    expansion = KernelExpansion(RBF(0.1), Z, 0.01 * rng.randn(60, 1), np.zeros(1), linear=linear)
+    small = pack_expansion(expansion, "int8", X)
+    rounded = small.linear
+    kernel_part = expansion(X) - X @ linear
+    unsolved = X @ rounded + kernel_part
+    change = (small(X) - expansion(X)).std()
+    assert change < 0.5 * (unsolved - expansion(X)).std()

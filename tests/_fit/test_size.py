@@ -18,7 +18,7 @@ def problem(digits):
 
 
 def _chosen(problem, sizes, rng):
-    return choose_size(problem, Uniform(), sizes, problem.blocks, None, rng)
+    return choose_size(problem, Uniform(), sizes, problem.blocks, None, rng).size
 
 
 def test_of_equal_ones_the_one_with_fewer_bytes_is_chosen(rng):
@@ -37,7 +37,9 @@ def test_more_landmarks_are_chosen_where_they_help(problem, rng):
 
 def test_a_single_size_costs_nothing(problem, rng):
     size = Size(5, None, ("int8",))
-    assert choose_size(problem, Uniform(), [size], None, None, rng) is size
+    found = choose_size(problem, Uniform(), [size], None, None, rng)
+    assert found.size is size
+    assert found.held_out is None
 
 
 def test_too_small_a_budget_says_what_is_needed(problem, rng):
@@ -47,3 +49,12 @@ def test_too_small_a_budget_says_what_is_needed(problem, rng):
     assert sizes_within(Budget(needed), problem, Uniform(), None, rng)[0].n == 1
     with pytest.raises(ValueError, match="no room"):
         sizes_within(Budget(needed - 1), problem, Uniform(), None, rng)
+
+
+def test_a_single_size_can_be_scored_as_well(problem, rng):
+    size = Size(60, None, ("int8",))
+    found = choose_size(problem, Uniform(), [size], problem.blocks, None, rng, always=True)
+    assert found.size == size
+    assert found.held_out is not None
+    assert len(np.unique(found.held_out.rows)) == len(found.held_out.scores)
+    assert 0.5 < found.held_out.mean < 1.0

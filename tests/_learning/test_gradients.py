@@ -132,3 +132,19 @@ def test_far_rows_have_no_numbers_that_slow_processors_down(kernel, machine, rng
     assert np.isfinite(g).all()
     sizes = np.abs(g[g != 0])
     assert (sizes > np.finfo(np.float32).tiny).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kind", ["classes", "values"])
+def test_outer_products_of_gradients_equal_finite_differences(kind, kernel, machine, rng):
+    """By mapped rows: of a map that is the identity, so that rows are their own images."""
+    p, _, _ = machine(kind, kernel=kernel)
+    U, step = rng.standard_normal((ROWS, R)), 1e-6
+    P = Parameters.of(np.eye(R), p.Z, p.A, np.float64, kernel)
+    gradient = Gradient(P, np.zeros(p.L), ROWS)
+    slopes = []
+    for direction in step * np.eye(R):
+        above = gradient.scores(U + direction).copy()
+        slopes.append((above - gradient.scores(U - direction)) / (2 * step))
+    expected = np.einsum("ril,sil->rs", slopes, slopes)
+    np.testing.assert_allclose(gradient.outer_product(U), expected, rtol=1e-5, atol=1e-7)

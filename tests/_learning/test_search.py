@@ -25,7 +25,7 @@ def search(moons):
     start = problem.fit(X[:30], np.random.RandomState(0)).expansion
     rows = problem.blocks.gather(np.arange(300))
     setup = TrainingSetup.of(rows, 2, np.random.RandomState(0))
-    return RefinementSearch(problem, Uniform(), start, rows, setup, 0, Deadline(None))
+    return RefinementSearch(problem, Uniform(), start, rows, 0, Deadline(None), setup=setup)
 
 
 def test_every_row_is_in_one_fold_and_classes_are_spread(search, moons):

@@ -99,3 +99,22 @@ def test_options_are_scaled():
     assert full.scaled(1.0) == full
     assert TrainingOptions(2, 64).scaled(0.1).n_steps == 1
     assert full.continued().n_steps == 20
+
+
+def test_decay_makes_the_map_smaller(rng):
+    rows, start, _ = _two_points(rng)
+    options = TrainingOptions(50, 100)
+    plain, decayed = (
+        train(rows, np.arange(200), start, np.zeros(3), replace(options, map_decay=decay), seed=0)
+        for decay in (0.0, 1.0)
+    )
+    assert np.abs(decayed.P).max() < 0.9 * np.abs(plain.P).max()
+
+
+def test_the_memory_of_adam_is_an_option(rng):
+    rows, start, _ = _two_points(rng)
+    short, long = (
+        train(rows, np.arange(200), start, np.zeros(3), TrainingOptions(5, 100, beta2=beta2), 0)
+        for beta2 in (0.5, 0.99)
+    )
+    assert np.abs(short.flat - long.flat).max() > 1e-6

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from nysplus._runtime import atomic_file
 from nysplus._runtime.atomic_file import atomic_write, remove_unfinished, write_whole
 from nysplus._runtime.file_lock import FileLock, try_lock
 
@@ -69,6 +70,7 @@ def test_leftovers_of_killed_writes_are_removed(tmp_path, how):
 
 KILLED_WRITE = """
 import os, signal, sys
+from nysplus._runtime import atomic_file
 from nysplus._runtime.atomic_file import atomic_write
 with atomic_write(sys.argv[1]) as file:
     file.write(b"half of")
@@ -161,6 +163,15 @@ def test_writes_of_many_threads_never_mix(tmp_path):
     assert all(seen)
     assert path.read_bytes() in contents
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_that_another_write_is_removing_is_not_used(tmp_path, monkeypatch):
+    """Between the creation and the lock another write may lock the file, in order to remove it."""
+    answers = iter([False, True])
+    monkeypatch.setattr(atomic_file, "try_lock", lambda file: next(answers))
+    write_whole(tmp_path / "file", b"content")
+    assert (tmp_path / "file").read_bytes() == b"content"
+    assert next(answers, None) is None
 
 
 # ---- locks --------------------------------------------------------------------------------------

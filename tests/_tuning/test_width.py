@@ -178,15 +178,18 @@ def test_grid_search_over_everything_new(rng):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-def test_nine_widths_about_scale(rng):
+def test_nine_widths_about_scale(rng, monkeypatch):
     X, y = checkerboard(rng, 300, 2)
     validation, others = split(Blocks(X, ClassTargets(y, 2)), 100, 200, rng)
     middle = RBF("scale").resolve(others, rng)
-    widths = list(tuning._widths(validation, middle, X[:10], AUTO_ALPHAS, rng))
-    ratios = sorted(width.kernel.gamma / middle.gamma for width in widths)
-    np.testing.assert_allclose(ratios, 2.0 ** np.arange(-4, 5))
+    scored, gammas = tuning._scored, []
+    monkeypatch.setattr(
+        tuning, "_scored", lambda rows, k, *rest: gammas.append(k.gamma) or scored(rows, k, *rest)
+    )
     problem = Problem(others, RBF(), StandardMap(), AUTO_ALPHAS)
     best = tuning.choose_width(validation, problem, Uniform(), 10, rng)
+    np.testing.assert_allclose(np.sort(gammas) / middle.gamma, 2.0 ** np.arange(-4, 5))
+    assert gammas[0] == middle.gamma  # of equals the first is chosen
     assert best.score <= best.accuracy
     assert StandardMap().build(best.kernel, best.landmarks, rng).rank > 0
 
@@ -204,3 +207,25 @@ def test_stand_ins_are_rows_where_the_selector_takes_rows(discrete, rng):
     assert are_rows(Uniform())
     assert not are_rows(KMeans())
     assert not are_rows(Auto())
+
+
+def test_the_best_of_several_kernels_is_tuned(rng):
+    """Steps along the axes suit the ℓ1 distance, waves along any direction the Euclidean one."""
+    X = rng.randn(1200, 3)
+    for Y, kind in ((np.sign(X[:, :1] * X[:, 1:2]), Laplacian), (np.sin(X @ np.ones((3, 1))), RBF)):
+        problem = Problem(Blocks(X, ValueTargets(Y)), RBF("auto"), StandardMap(), AUTO_ALPHAS)
+        found = tuning.tune_kernel(problem, Uniform(), 100, rng, (Laplacian("auto"),))
+        assert type(found) is kind
+
+
+def test_a_kernel_is_scored_as_it_is(rng):
+    X, y = checkerboard(rng, 600, 2)
+    validation, others = split(Blocks(X, ClassTargets(y, 2)), 200, 400, rng)
+
+    def scored(kernel):
+        problem = Problem(others, kernel, StandardMap(), AUTO_ALPHAS)
+        return tuning.score_kernel(validation, problem, Uniform(), 50, np.random.RandomState(0))
+
+    scale = scored(RBF("scale"))
+    assert scale.kernel.gamma == RBF("scale").resolve(others, rng).gamma
+    assert scored(RBF(1e-6)).score < scale.score

@@ -220,7 +220,7 @@ def test_renamed_columns_at_predict():
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_a_text_column_is_named(frame):
     data = frame({"height": X[:, 0], "city": ["Bern"] * 40, "width": X[:, 1]})
-    with pytest.raises(ValueError, match=r"not numbers: \['city'\]. Encode them first"):
+    with pytest.raises(ValueError, match=r"not numbers: \['city'\]. Pass encoder='auto'"):
         NystroemClassifier(5).fit(data, y)
 
 

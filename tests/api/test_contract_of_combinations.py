@@ -64,7 +64,12 @@ def estimators(rows):
 
 SAMPLE = pairwise(COMBINATIONS)
 # Each fit of these learns or compares several models: one of each in the sample.
-LEARNED = [NystroemClassifier(5, refine=SHORT), NystroemRegressor(budget="4kB")]
+LEARNED = [
+    NystroemClassifier(5, refine=SHORT),
+    NystroemRegressor(budget="4kB"),
+    NystroemClassifier("auto"),
+    NystroemRegressor("auto"),
+]
 MORE_LEARNED = [
     NystroemRegressor(5, refine=SHORT),
     NystroemClassifier(budget="4kB"),
@@ -109,7 +114,8 @@ def expected_failures(estimator):
             # the check's classes are far apart: nothing is left to learn
             del failures[WEIGHTS.format("dense")]
         return failures
-    few, rule = estimator.n_components < 100, estimator.selection
+    few = estimator.n_components in SIZES[1:]  # "auto" takes all of fewer than 50 rows
+    rule = estimator.selection
     by_targets = SELECTORS[rule].targets != "ignored"
     randomized = isinstance(estimator.approximation, RandomizedMap)
     # the check's classes are so far apart that any k-means inside them ends with the same centroids

@@ -28,6 +28,7 @@ from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import pack_expansion
 from nysplus._rows.readers import open_source
 from nysplus._runtime.checkpoint import Checkpoint, Step
+from nysplus.encoding import TableEncoder
 from nysplus.persistence import container, load, save
 from nysplus_experiments.cli import app
 from nysplus_experiments.harness import records
@@ -76,7 +77,17 @@ def _models() -> tuple[object, ...]:
         NystroemClassifier(5, metric="diagonal", random_state=0).fit(ROWS, names),
         NystroemClassifier(5, selection=ROWS[:5], class_weight={0: 1.0, 1: 2.0}).fit(ROWS, CLASSES),
         NystroemClassifier(4, random_state=rng).fit(sparse, np.stack([CLASSES, 1 - CLASSES], 1)),
+        _encoding_model(),
     )
+
+
+def _encoding_model() -> NystroemClassifier:
+    """Return a model of a table with numbers, gaps, categories and dates."""
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(40), unit="D")
+    frame = _frame().assign(when=days).drop(columns="n")
+    frame.loc[::7, "a"] = np.nan
+    encoder = TableEncoder(n_bins=4, min_level_rows=2)
+    return NystroemClassifier(5, encoder=encoder, random_state=0).fit(frame, CLASSES)
 
 
 def _model_files(folder: Path) -> list[bytes]:
@@ -98,7 +109,9 @@ def _use(model) -> None:
     """Do with a loaded model what people do with any model."""
     repr(model)
     model.get_params()
-    if model.n_features_in_ < 1000:
+    if model.expansion_.encoder is not None:
+        model.expansion_(np.zeros((2, model.expansion_.encoder.n_inputs)))
+    elif model.n_features_in_ < 1000:
         model.predict(np.zeros((2, model.n_features_in_)))
 
 

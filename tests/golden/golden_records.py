@@ -148,13 +148,22 @@ def _short(value: np.ndarray) -> str:
 
 
 def file_differences(expected: Path, got: Path) -> list[str]:
-    """Compare two saved models by their tensors and headers, the version excepted."""
+    """Compare two saved models by their tensors and headers.
+
+    The version is not compared, and parameters that the older file does not know may be None.
+    """
     if not expected.exists() and not got.exists():
         return []
     if not got.exists() or not expected.exists():
         return [f"the file is {'missing' if expected.exists() else 'new'}"]
     (old, old_tensors), (new, new_tensors) = _contents(expected), _contents(got)
     found = differences(old_tensors, new_tensors)
+    params = new.get("params")
+    if isinstance(params, dict):
+        known = old.get("params", {})
+        new["params"] = {
+            name: value for name, value in params.items() if name in known or value is not None
+        }
     for name in sorted((old.keys() | new.keys()) - set(VERSIONED)):
         if old.get(name) != new.get(name):
             found.append(f"header {name} is {new.get(name)!r:.60}, expected {old.get(name)!r:.60}")

@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from exported import json_scores
 from factories import alter
+from forged import JUNK, forge, loaded, places, set_entry, set_tensor
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
@@ -355,21 +356,10 @@ def written(tmp_path):
     return path
 
 
-def _loaded(path):
-    """Return the model of a file, or None after a ValueError that names the file."""
-    caught = []
-    try:
-        return load(path)
-    except ValueError as error:
-        caught.append(str(error))
-    assert str(path) in caught[0]
-    return None
-
-
 def _outcome(path, content, expected):
     """Load some bytes: either a ValueError that names the file, or the same model."""
     path.write_bytes(content)
-    again = _loaded(path)
+    again = loaded(path)
     if again is None:
         return False
     np.testing.assert_array_equal(again.predict_proba(TEST), expected.predict_proba(TEST))
@@ -440,38 +430,9 @@ def test_a_missing_file_is_called_so(tmp_path):
         load(tmp_path / "nothing")
 
 
-def _forge(path, change):
-    """Write a file again with something changed and a checksum that is right."""
-    tensors = load_file(path)
-    with safe_open(path, framework="np") as file:
-        header = json.loads(file.metadata()["nysplus"])
-    del header["sha256"]
-    tensors = {name: array.copy() for name, array in tensors.items()}
-    tensors, header = change(tensors, header) or (tensors, header)
-    header["sha256"] = persistence._checksum(header, tensors)
-    save_file(tensors, path, {"nysplus": json.dumps(header)})
-
-
-def _set(*keys, to):
-    def change(tensors, header):
-        record = header
-        for key in keys[:-1]:
-            record = record[key]
-        record[keys[-1]] = to
-
-    return change
-
-
 def _array(values, dtype="<i8", shape=None):
     shape = [len(values)] if shape is None else shape
     return {"array": {"dtype": dtype, "shape": shape, "values": values}}
-
-
-def _tensor(name, make):
-    def change(tensors, header):
-        tensors[name] = make(tensors.get(name))
-
-    return change
 
 
 def _without(tensors, header):
@@ -479,118 +440,130 @@ def _without(tensors, header):
 
 
 FORGED = {
-    "newer format": (_set("format", to=FORMAT + 1), "Upgrade nysplus"),
-    "no format": (_set("format", to="one"), "no format number"),
-    "format zero": (_set("format", to=0), "no format number"),
-    "class": (_set("class", to="Popen"), "class='Popen' is not known"),
-    "class of another module": (_set("class", to="os.system"), "not known"),
-    "no class": (_set("class", to=None), "class=None"),
-    "parameter": (_set("params", "evil", to=1), r"no parameters \['evil'\]"),
+    "newer format": (set_entry("format", to=FORMAT + 1), "Upgrade nysplus"),
+    "no format": (set_entry("format", to="one"), "no format number"),
+    "format zero": (set_entry("format", to=0), "no format number"),
+    "class": (set_entry("class", to="Popen"), "class='Popen' is not known"),
+    "class of another module": (set_entry("class", to="os.system"), "not known"),
+    "no class": (set_entry("class", to=None), "class=None"),
+    "parameter": (set_entry("params", "evil", to=1), r"no parameters \['evil'\]"),
     "object": (
-        _set("params", "kernel", to={"object": {"class": "FunctionKernel", "params": {}}}),
+        set_entry("params", "kernel", to={"object": {"class": "FunctionKernel", "params": {}}}),
         "'FunctionKernel' is not known",
     ),
     "object without parameters": (
-        _set("params", "selection", to={"object": {"class": "GivenLandmarks", "params": {}}}),
+        set_entry("params", "selection", to={"object": {"class": "GivenLandmarks", "params": {}}}),
         r"needs the parameters \['points'\]",
     ),
-    "word": (_set("params", "kernel", to={"pickle": "gASV"}), "word 'pickle' is not known"),
-    "two words": (_set("params", "kernel", to={"tuple": [], "dict": []}), "is no value"),
-    "dict": (_set("params", "class_weight", to={"dict": [[1]]}), "list of pairs"),
-    "key": (_set("params", "class_weight", to={"dict": [[[1], 2]]}), "unhashable"),
-    "array type": (_set("params", "alpha", to=_array([1], "|V8")), "is not allowed"),
-    "array of objects": (_set("params", "alpha", to=_array([None], "|O")), "other things"),
-    "array values": (_set("params", "alpha", to=_array([1.5])), "not of its type"),
-    "array shape": (_set("params", "alpha", to=_array([1], shape=[2])), "wrong size"),
-    "array bomb": (_set("params", "alpha", to=_array(["a"] * 9, "<U99999999")), "much more memory"),
-    "array bombs": (
-        _set("params", "alpha", to=[_array(["a"], "<U1000000")] * 8),
+    "word": (set_entry("params", "kernel", to={"pickle": "gASV"}), "word 'pickle' is not known"),
+    "two words": (set_entry("params", "kernel", to={"tuple": [], "dict": []}), "is no value"),
+    "dict": (set_entry("params", "class_weight", to={"dict": [[1]]}), "list of pairs"),
+    "key": (set_entry("params", "class_weight", to={"dict": [[[1], 2]]}), "unhashable"),
+    "array type": (set_entry("params", "alpha", to=_array([1], "|V8")), "is not allowed"),
+    "array of objects": (set_entry("params", "alpha", to=_array([None], "|O")), "other things"),
+    "array values": (set_entry("params", "alpha", to=_array([1.5])), "not of its type"),
+    "array shape": (set_entry("params", "alpha", to=_array([1], shape=[2])), "wrong size"),
+    "array bomb": (
+        set_entry("params", "alpha", to=_array(["a"] * 9, "<U99999999")),
         "much more memory",
     ),
-    "empty values": (_set("params", "alpha", to=[[]] * 10**6), "much more memory"),
+    "array bombs": (
+        set_entry("params", "alpha", to=[_array(["a"], "<U1000000")] * 8),
+        "much more memory",
+    ),
+    "empty values": (set_entry("params", "alpha", to=[[]] * 10**6), "much more memory"),
     "deep values": (
-        _set("params", "alpha", to=json.loads("[" * 200 + "]" * 200)),
+        set_entry("params", "alpha", to=json.loads("[" * 200 + "]" * 200)),
         "nested more than 100 deep",
     ),
-    "number bomb": (_set("params", "alpha", to=_array([2**70])), "cannot be loaded"),
+    "number bomb": (set_entry("params", "alpha", to=_array([2**70])), "cannot be loaded"),
     "random state": (
-        _set(
+        set_entry(
             "params",
             "random_state",
             to={"random_state": ["MT19937", _array([1] * 624, "<u4"), 9999, 0, 0.0]},
         ),
         "random state",
     ),
-    "no targets": (_set("targets", to=None), "targets=None"),
-    "target kind": (_set("targets", "kind", to="colours"), "'colours' are not known"),
-    "class count": (_set("targets", "classes", to=_array([0, 1])), "3 outputs, its targets 1"),
-    "one class": (_set("targets", "classes", to=_array([0])), "two or more"),
-    "class order": (_set("targets", "classes", to=_array([0, 2, 1])), "sorted"),
-    "same classes": (_set("targets", "classes", to=_array([0, 1, 1])), "sorted"),
+    "no targets": (set_entry("targets", to=None), "targets=None"),
+    "target kind": (set_entry("targets", "kind", to="colours"), "'colours' are not known"),
+    "class count": (set_entry("targets", "classes", to=_array([0, 1])), "3 outputs, its targets 1"),
+    "one class": (set_entry("targets", "classes", to=_array([0])), "two or more"),
+    "class order": (set_entry("targets", "classes", to=_array([0, 2, 1])), "sorted"),
+    "same classes": (set_entry("targets", "classes", to=_array([0, 1, 1])), "sorted"),
     "values": (
-        _set("targets", to={"kind": "values", "n_outputs": 3, "flat": False}),
+        set_entry("targets", to={"kind": "values", "n_outputs": 3, "flat": False}),
         "another kind",
     ),
-    "label bomb": (_set("targets", to={"kind": "labels", "n_outputs": 10**12}), "targets 10000"),
-    "features": (_set("n_features_in", to=5), "4 features, its rows 5"),
-    "no features": (_set("n_features_in", to=0), "at least 1"),
-    "feature names": (_set("feature_names_in", to=["a"]), "4 texts"),
-    "slope": (_set("scaling", "slope", to=-1.0), "slope=-1.0"),
-    "slope nan": (_set("scaling", "slope", to=float("nan")), "slope=nan"),
-    "multilabel": (_set("scaling", "multilabel", to=True), "as the targets are"),
-    "attribute": (_set("fitted", "predict", to=1), "'predict' is not known"),
-    "alpha": (_set("fitted", "alpha_", to="x"), "alpha_='x'"),
-    "indices": (_set("fitted", "landmark_indices_", to=_array([1])), "landmark_indices_"),
-    "kernel": (_set("expansion", "kernel", to={"object": {"class": "Auto", "params": {}}}), "no k"),
+    "label bomb": (
+        set_entry("targets", to={"kind": "labels", "n_outputs": 10**12}),
+        "targets 10000",
+    ),
+    "features": (set_entry("n_features_in", to=5), "4 features, its rows 5"),
+    "no features": (set_entry("n_features_in", to=0), "at least 1"),
+    "feature names": (set_entry("feature_names_in", to=["a"]), "4 texts"),
+    "slope": (set_entry("scaling", "slope", to=-1.0), "slope=-1.0"),
+    "slope nan": (set_entry("scaling", "slope", to=float("nan")), "slope=nan"),
+    "multilabel": (set_entry("scaling", "multilabel", to=True), "as the targets are"),
+    "attribute": (set_entry("fitted", "predict", to=1), "'predict' is not known"),
+    "alpha": (set_entry("fitted", "alpha_", to="x"), "alpha_='x'"),
+    "indices": (set_entry("fitted", "landmark_indices_", to=_array([1])), "landmark_indices_"),
+    "kernel": (
+        set_entry("expansion", "kernel", to={"object": {"class": "Auto", "params": {}}}),
+        "no k",
+    ),
     "gamma": (
-        _set("expansion", "kernel", "object", "params", "gamma", to="scale"),
+        set_entry("expansion", "kernel", "object", "params", "gamma", to="scale"),
         "gamma='scale' of RBF",
     ),
     "zero gamma": (
-        _set("expansion", "kernel", "object", "params", "gamma", to=0.0),
+        set_entry("expansion", "kernel", "object", "params", "gamma", to=0.0),
         "gamma=0.0 of RBF",
     ),
     "negative gamma": (
-        _set("expansion", "kernel", "object", "params", "gamma", to=-1.0),
+        set_entry("expansion", "kernel", "object", "params", "gamma", to=-1.0),
         "gamma=-1.0 of RBF",
     ),
     "nu": (
-        _set(
+        set_entry(
             "expansion",
             "kernel",
             to={"object": {"class": "Matern", "params": {"gamma": 1.0, "nu": 0.7}}},
         ),
         "nu=0.7",
     ),
-    "fortran": (_set("expansion", "fortran", to=["x"]), "no tensor"),
-    "not stored": (_set("expansion", "stored", to=False), "its tensors are"),
-    "csr": (_set("expansion", "csr", to={"shape": [15, 4], "array": False}), "CSR landmarks"),
+    "fortran": (set_entry("expansion", "fortran", to=["x"]), "no tensor"),
+    "not stored": (set_entry("expansion", "stored", to=False), "its tensors are"),
+    "csr": (set_entry("expansion", "csr", to={"shape": [15, 4], "array": False}), "CSR landmarks"),
     "missing": (_without, "expected are"),
-    "one more": (_tensor("more", lambda _: np.ones(2)), "its tensors are"),
-    "rows": (_tensor("landmarks", lambda Z: Z[:-1].copy()), "for 14 landmarks"),
-    "no rows": (_tensor("landmarks", lambda Z: Z[:0].copy()), r"the shape \(0, 4\)"),
-    "flat": (_tensor("landmarks", lambda Z: Z.ravel()), "its landmarks have the shape"),
-    "outputs": (_tensor("intercept", lambda b: b[:-1].copy()), "its intercept has the shape"),
-    "axes": (_tensor("dual_coef", lambda A: A.ravel()), "its coefficients have the shape"),
-    "scale": (_tensor("dual_coef.scale", lambda s: s[:-1].copy()), "float32 per column"),
-    "negative scale": (_tensor("dual_coef.scale", lambda s: -s), "float32 per column"),
-    "large scale": (_tensor("dual_coef.scale", lambda s: s * 0 + 1e38), "too large"),
-    "nan": (_tensor("intercept", lambda b: b * np.nan), "not finite"),
-    "inf": (_tensor("landmarks.scale", lambda s: s + np.inf), "not finite"),
-    "type": (_tensor("dual_coef", lambda A: A.astype(np.int16)), "is not int8"),
-    "scale type": (_tensor("landmarks.scale", lambda s: s.astype(np.float64)), "float32 per"),
-    "integers": (_tensor("intercept", lambda b: b.astype(np.int32)), "int32 without a scale"),
-    "projection": (_tensor("projection", lambda _: np.ones((3, 4), np.float32)), "projection has"),
-    "center": (_tensor("center", lambda _: np.ones(3, np.float32)), r"the shape \(4,\)"),
-    "center nan": (_tensor("center", lambda _: np.full(4, np.nan, np.float32)), "not finite"),
-    "center type": (_tensor("center", lambda _: np.ones(4, np.int32)), "int32 without a scale"),
+    "one more": (set_tensor("more", lambda _: np.ones(2)), "its tensors are"),
+    "rows": (set_tensor("landmarks", lambda Z: Z[:-1].copy()), "for 14 landmarks"),
+    "no rows": (set_tensor("landmarks", lambda Z: Z[:0].copy()), r"the shape \(0, 4\)"),
+    "flat": (set_tensor("landmarks", lambda Z: Z.ravel()), "its landmarks have the shape"),
+    "outputs": (set_tensor("intercept", lambda b: b[:-1].copy()), "its intercept has the shape"),
+    "axes": (set_tensor("dual_coef", lambda A: A.ravel()), "its coefficients have the shape"),
+    "scale": (set_tensor("dual_coef.scale", lambda s: s[:-1].copy()), "float32 per column"),
+    "negative scale": (set_tensor("dual_coef.scale", lambda s: -s), "float32 per column"),
+    "large scale": (set_tensor("dual_coef.scale", lambda s: s * 0 + 1e38), "too large"),
+    "nan": (set_tensor("intercept", lambda b: b * np.nan), "not finite"),
+    "inf": (set_tensor("landmarks.scale", lambda s: s + np.inf), "not finite"),
+    "type": (set_tensor("dual_coef", lambda A: A.astype(np.int16)), "is not int8"),
+    "scale type": (set_tensor("landmarks.scale", lambda s: s.astype(np.float64)), "float32 per"),
+    "integers": (set_tensor("intercept", lambda b: b.astype(np.int32)), "int32 without a scale"),
+    "projection": (
+        set_tensor("projection", lambda _: np.ones((3, 4), np.float32)),
+        "projection has",
+    ),
+    "center": (set_tensor("center", lambda _: np.ones(3, np.float32)), r"the shape \(4,\)"),
+    "center nan": (set_tensor("center", lambda _: np.full(4, np.nan, np.float32)), "not finite"),
+    "center type": (set_tensor("center", lambda _: np.ones(4, np.int32)), "int32 without a scale"),
 }
 
 
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_files(written, name):
     change, message = FORGED[name]
-    _forge(written, change)
+    forge(written, change)
     with pytest.raises(ValueError, match=message) as caught:
         load(written)
     assert str(written) in str(caught.value)
@@ -599,32 +572,20 @@ def test_forged_files(written, name):
 def test_a_scaling_of_values_is_refused(tmp_path):
     path = tmp_path / "model"
     save(NystroemRegressor(10, random_state=0).fit(X, Y3), path)
-    _forge(path, _set("scaling", to={"slope": 1.0, "multilabel": False}))
+    forge(path, set_entry("scaling", to={"slope": 1.0, "multilabel": False}))
     with pytest.raises(ValueError, match="scaling belongs to classifiers only"):
         load(path)
-
-
-JUNK = [None, -1, 2**80, 1e300, float("nan"), "x", True, [], {}, [[]], {"tuple": []}, {"array": {}}]
-
-
-def _places(record, keys=()):
-    """Yield the keys of everything inside a header, containers included; few of long lists."""
-    items = record.items() if isinstance(record, dict) else enumerate(record[:2])
-    for key, value in items:
-        yield (*keys, key)
-        if isinstance(value, (dict, list)):
-            yield from _places(value, (*keys, key))
 
 
 def test_junk_at_every_place_of_the_header(written):
     content = written.read_bytes()
     with safe_open(written, framework="np") as file:
         header = json.loads(file.metadata()["nysplus"])
-    for number, keys in enumerate(_places(header)):
+    for number, keys in enumerate(places(header)):
         for junk in JUNK[number % 3 :: 3]:
             written.write_bytes(content)
-            _forge(written, _set(*keys, to=junk))
-            _loaded(written)
+            forge(written, set_entry(*keys, to=junk))
+            loaded(written)
 
 
 @pytest.mark.parametrize("name", ["landmarks", "landmarks.scale", "dual_coef", "intercept"])
@@ -634,15 +595,15 @@ def test_junk_in_every_tensor(written, name):
         for dtype in ["bool", "int8", "uint64", "float16", "float32", "float64"]:
             written.write_bytes(content)
             junk = np.ones(shape, dtype)
-            _forge(written, _tensor(name, lambda _, junk=junk: junk))
-            again = _loaded(written)
+            forge(written, set_tensor(name, lambda _, junk=junk: junk))
+            again = loaded(written)
             if again is not None:
                 assert np.isfinite(again.predict_proba(TEST)).all()
 
 
 def test_a_forgery_of_nothing_loads(written):
     expected = load(written).predict_proba(TEST)
-    _forge(written, lambda tensors, header: None)
+    forge(written, lambda tensors, header: None)
     np.testing.assert_array_equal(load(written).predict_proba(TEST), expected)
 
 
@@ -664,7 +625,7 @@ def test_a_forgery_of_nothing_loads(written):
 def test_forged_csr_landmarks(tmp_path, part, make):
     path = tmp_path / "model"
     save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
-    _forge(path, _tensor(f"landmarks.{part}", make))
+    forge(path, set_tensor(f"landmarks.{part}", make))
     with pytest.raises(ValueError, match="CSR numbers"):
         load(path)
 
@@ -675,7 +636,7 @@ def test_forged_csr_landmarks(tmp_path, part, make):
 def test_forged_shapes_of_csr_landmarks(tmp_path, shape):
     path = tmp_path / "model"
     save(NystroemClassifier(15, random_state=0).fit(sp.csr_matrix(X), Y3), path)
-    _forge(path, _set("expansion", "csr", "shape", to=shape))
+    forge(path, set_entry("expansion", "csr", "shape", to=shape))
     with pytest.raises(ValueError, match="must be two positive integers"):
         load(path)
 
@@ -758,3 +719,37 @@ def test_json_refuses_what_has_no_formula():
         to_json(_regressor(kernel=FunctionKernel(_overlap, vectorized=True)))
     with pytest.raises(TypeError, match="Fit the model first"):
         to_json(NystroemRegressor())
+
+
+@pytest.mark.parametrize("dtype", [None, "int8", "float16"])
+@pytest.mark.parametrize("n", [0, 15])
+def test_a_linear_term_comes_back(n, dtype, tmp_path, rng):
+    model = _classifier()
+    expansion = replace(model.expansion_, linear=rng.randn(4, 3))
+    if n == 0:
+        empty = {"landmarks": expansion.landmarks[:0], "dual_coef": expansion.dual_coef[:0]}
+        expansion = replace(expansion, **empty)
+    if dtype is not None:
+        expansion = pack_expansion(expansion, dtype, X)
+    model = alter(model, expansion=expansion, landmark_indices=None)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.model_bytes_ == model.model_bytes_
+    np.testing.assert_array_equal(again.predict_proba(TEST), model.predict_proba(TEST))
+
+
+def test_a_linear_term_of_another_shape_is_refused(tmp_path, rng):
+    model = _classifier()
+    model = alter(model, expansion=replace(model.expansion_, linear=rng.randn(3, 3)))
+    save(model, tmp_path / "model")
+    with pytest.raises(ValueError, match=r"linear term does not have the shape \(4, 3\)"):
+        load(tmp_path / "model")
+
+
+def test_a_file_without_landmarks_needs_a_linear_term(tmp_path):
+    model = _classifier()
+    empty = {name: getattr(model.expansion_, name)[:0] for name in ("landmarks", "dual_coef")}
+    model = alter(model, expansion=replace(model.expansion_, **empty), landmark_indices=None)
+    save(model, tmp_path / "model")
+    with pytest.raises(ValueError, match=r"landmarks have the shape \(0, 4\)"):
+        load(tmp_path / "model")

@@ -35,6 +35,10 @@ SMALL_RANK, SMALL_MAP_SHARE = 32, 0.25
 LANDMARK_SHARE, FEW_LANDMARKS, FEW_LANDMARKS_SHARE = 0.125, 500, 0.5
 
 
+class NoRoomError(ValueError):
+    """No model of the wanted kind is within a budget."""
+
+
 @dataclass(frozen=True)
 class Size:
     """The size of a model.
@@ -117,7 +121,7 @@ class Budget:
     ----------
     n_bytes : int
     reserved : int
-        Bytes that are taken already, by the centre.
+        Bytes that are taken already, by the centre and the encoder.
     """
 
     n_bytes: int
@@ -128,9 +132,9 @@ class Budget:
         """Bytes that are left."""
         return self.n_bytes - self.reserved
 
-    def reserving(self, center: Float | None) -> Budget:
-        """Return the budget of everything but a centre."""
-        return replace(self, reserved=stored_bytes(center))
+    def reserving(self, n_bytes: int) -> Budget:
+        """Return the budget of everything but a part that takes a number of bytes."""
+        return replace(self, reserved=self.reserved + n_bytes)
 
     def landmarks(self, shape: ModelShape, dtype: str) -> int:
         """Return the number of landmarks within the budget; 0 if there is no room for one."""
@@ -203,8 +207,8 @@ class Budget:
                 raise self._no_room(shape, needed)
             n = max(1, min(n - 1, n * self.available // needed))
 
-    def _no_room(self, shape: ModelShape, needed: int) -> ValueError:
-        return ValueError(
+    def _no_room(self, shape: ModelShape, needed: int) -> NoRoomError:
+        return NoRoomError(
             f"budget={self.n_bytes} has no room for a single landmark of {shape.r} columns and "
             f"{shape.L} outputs: a model with one takes {needed + self.reserved} bytes. Raise the "
             "budget, or reduce the features."

@@ -7,6 +7,7 @@ difference. Subtracting a centre first costs d numbers, and is done only where i
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._rows.accumulators import MeanAndScatter
@@ -33,15 +34,19 @@ def center_of(spread: MeanAndScatter) -> Float | None:
     """
     if spread.mass == 0:
         return None
-    mean, deviation = spread.mean, np.sqrt(spread.variance)
-    varies = deviation > CONSTANT * np.abs(mean)
+    mean, deviation, varying = spread.mean, np.sqrt(spread.variance), varies(spread)
     # a constant matters where a map adds it to other features
-    unit = np.where(varies, deviation, deviation.max(where=varies, initial=0.0))
+    unit = np.where(varying, deviation, deviation.max(where=varying, initial=0.0))
     if not (np.abs(mean) > MAX_OFFSET * unit).any():
         return None
     with np.errstate(over="ignore"):
         single: Float = mean.astype(np.float32)
-    return single if (np.abs(mean - single) <= deviation)[varies].all() else mean
+    return single if (np.abs(mean - single) <= deviation)[varying].all() else mean
+
+
+def varies(spread: MeanAndScatter) -> npt.NDArray[np.bool_]:
+    """Return whether each feature varies by more than rounding errors."""
+    return np.sqrt(spread.variance) > CONSTANT * np.abs(spread.mean)
 
 
 def centered(expansion: KernelExpansion) -> KernelExpansion:
@@ -51,7 +56,7 @@ def centered(expansion: KernelExpansion) -> KernelExpansion:
     with a map has a centre already if it needs one.
     """
     Z = expansion.landmarks
-    known = expansion.center is not None or expansion.packed is not None
+    known = expansion.center is not None or expansion.packed is not None or Z.shape[0] == 0
     if known or not expansion.kernel.of_differences or sp.issparse(Z):
         return expansion
     if expansion.projection is not None:

@@ -50,9 +50,9 @@ FLOAT32_RANGE = (1e-15, 1e15)
 def pack_expansion(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpansion:
     """Return the function with its numbers in the storage type `dtype`.
 
-    P is rounded first, then Z. If scores then change by more than 1e-4 of their spread, A is
-    solved again to reproduce the scores before rounding, with several ridges; the solution that
-    comes closest once it is rounded is kept. b follows from the mean scores.
+    B and P are rounded first, then Z. If scores then change by more than 1e-4 of their spread, A
+    is solved again to reproduce the scores before rounding, with several ridges; the solution
+    that comes closest once it is rounded is kept. b follows from the mean scores.
     O(N n (r + n) + n³) time, O(n²) memory.
 
     Parameters
@@ -60,7 +60,7 @@ def pack_expansion(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpa
     expansion : KernelExpansion
         Without a centre: X are rows about it.
     dtype : {"float64", "float32", "float16", "int8"}
-        Of P, Z and A. b has float32 (float64 for float64), and so has a diagonal P beside int8:
+        Of P, Z, A and B. b has float32 (float64 for float64), and so has a diagonal P beside int8:
         its numbers are units of features, which have no common scale.
     X : ndarray or CSR matrix of shape (N, d)
         Rows that the model was fitted to: a few thousand, and not fewer than landmarks.
@@ -73,13 +73,16 @@ def pack_expansion(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpa
     if sp.issparse(expansion.landmarks):
         return _sparse(expansion, dtype)
     wide = "float64" if dtype == "float64" else "float32"
-    P = None
+    P = B = None
     if expansion.projection is not None:
         P = _packed_map(expansion.projection, dtype, wide, X)
-    Z = pack_array(expansion.landmarks, dtype)
+    if expansion.linear is not None:
+        B = _packed_map(expansion.linear, dtype, wide, X)
+    # without landmarks there is nothing that could have a scale
+    Z = pack_array(expansion.landmarks, dtype if len(expansion.landmarks) else wide)
 
     def completed(A: PackedArray, b: Float) -> KernelExpansion:
-        packed = PackedExpansion(Z, A, pack_array(b, wide), P)
+        packed = PackedExpansion(Z, A, pack_array(b, wide), P, linear=B)
         return KernelExpansion.unpacked(expansion.kernel, packed)
 
     A = expansion.dual_coef.astype(np.float64)
@@ -94,10 +97,13 @@ def pack_expansion(expansion: KernelExpansion, dtype: str, X: Any) -> KernelExpa
         change = float(np.sqrt(((differences - b) ** 2).mean()))
         return change, completed(coefficients, b)
 
+    if len(A) == 0:
+        return change_with(pack_array(A, wide))[1]
     # coefficients beyond the range of float16 are clipped, and then solved again
     change, best = change_with(pack_array(A if dtype == "int8" else _clipped(A, dtype), dtype))
     if change > SAME * float(np.sqrt(F.var(axis=0).mean())):
-        for coefficients in _Equations.of(best, X, F).solutions(A, dtype):
+        rest = F if B is None else F - X @ B.unpacked()
+        for coefficients in _Equations.of(best, X, rest).solutions(A, dtype):
             other_change, other = change_with(coefficients)
             if other_change < change:
                 change, best = other_change, other
@@ -160,6 +166,7 @@ def _sparse(expansion: KernelExpansion, dtype: str) -> KernelExpansion:
         dual_coef=expansion.dual_coef.astype(dtype),
         intercept=expansion.intercept.astype(dtype),
         projection=None if expansion.projection is None else expansion.projection.astype(dtype),
+        linear=None if expansion.linear is None else expansion.linear.astype(dtype),
     )
 
 
@@ -245,14 +252,14 @@ def _rounded_in_turn(A: Float, H: Float, dtype: str, share: float = 1.0) -> Pack
 
 
 def representable_types(expansion: KernelExpansion, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the types whose range contains the landmarks and the map.
+    """Return the types whose range contains the landmarks, the map and the linear term.
 
     All types are computed with in float32, which must contain squares of the landmarks, too.
     Coefficients out of range are clipped, and the other coefficients compensate for it.
     """
-    landmark, number = float(np.abs(expansion.landmarks).max()), 0.0
-    if expansion.projection is not None:
-        number = float(np.abs(expansion.projection).max())
+    Z, P, B = expansion.landmarks, expansion.projection, expansion.linear
+    landmark = float(np.abs(Z).max()) if Z.shape[0] else 0.0
+    number = max((float(np.abs(part).max()) for part in (P, B) if part is not None), default=0.0)
     if landmark > 0 and not FLOAT32_RANGE[0] < landmark < FLOAT32_RANGE[1]:
         return ()
     small = max(landmark, number) < float(np.finfo(np.float16).max)

@@ -40,7 +40,8 @@ from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress, progress_lines
 from nysplus._typing import Float
 from nysplus._validation import check_positive
-from nysplus.expansion import KernelExpansion
+from nysplus.encoding.code import TableCode
+from nysplus.expansion import KernelExpansion, stored_bytes
 
 
 @dataclass(frozen=True)
@@ -118,26 +119,63 @@ def compress_model(
     if n_components is not None:
         check_number(n_components, n)
     if n_components == n or (limit is not None and expansion.n_bytes <= limit.n_bytes):
-        return _copy(model, SmallerModel(expansion, np.arange(n)), None)
-    # everything below sees rows and functions about the centre
-    expansion = centered(expansion)
+        return _copy(model, SmallerModel(expansion, np.arange(n)), Outer())
+    if expansion.linear is not None:
+        raise ValueError(
+            "compress removes landmarks, and this model has a linear term beside them. Fit again "
+            "with a smaller budget."
+        )
+    # everything below sees code columns, and rows and functions about the centre
+    encoder, expansion = expansion.encoder, replace(expansion, encoder=None)
+    expansion = expansion if encoder is not None else centered(expansion)
     center, expansion = expansion.center, expansion.without_center()
+    outer = Outer(encoder, center)
     if limit is not None:
-        limit = limit.reserving(center)
+        limit = limit.reserving(outer.n_bytes)
     sizes = [Size(int(n_components or n))] if limit is None else _sizes(expansion, limit)
     if X is not None:
-        return _compressed_by_rows(model, expansion, center, X, y, sizes, limit, deadline, rules)
+        return _compressed_by_rows(model, expansion, outer, X, y, sizes, limit, deadline, rules)
     points = expansion.origins()
     rows = Block(points, np.arange(n), ValueTargets(expansion(points)))
     models = pruned_models(expansion, sizes, limit, None, rules.pruning, deadline)
     search = Search(rows, rows.blocks(), limit, deadline, progress_lines(model))
-    return _copy(model, search.best(models), center)
+    return _copy(model, search.best(models), outer)
+
+
+@dataclass(frozen=True)
+class Outer:
+    """The outer part of a function, which compression leaves as it is.
+
+    Attributes
+    ----------
+    encoder : TableCode or None
+    center : ndarray or None
+    """
+
+    encoder: TableCode | None = None
+    center: Float | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the encoder and the centre."""
+        return stored_bytes(self.center) + (0 if self.encoder is None else self.encoder.n_bytes)
+
+    def seen(self, rows: Block) -> Block:
+        """Return rows as the inner part sees them."""
+        if self.encoder is not None:
+            rows = replace(rows, X=self.encoder(rows.X))
+        return rows if self.center is None else replace(rows, X=project(rows.X, None, self.center))
+
+    def around(self, expansion: KernelExpansion) -> KernelExpansion:
+        """Return the whole function; an inner part that has an encoder is whole already."""
+        expansion = expansion.with_center(self.center)
+        return expansion if self.encoder is None else replace(expansion, encoder=self.encoder)
 
 
 def _compressed_by_rows(
     model: Any,
     expansion: KernelExpansion,
-    center: Float | None,
+    outer: Outer,
     X: Any,
     y: Any,
     sizes: list[Size],
@@ -147,9 +185,7 @@ def _compressed_by_rows(
 ) -> Any:
     """Return the smaller model that is best on held-out rows; the other rows make it."""
     rng = check_random_state(model.random_state)
-    rows = _rows(model, X, y, rules.max_rows, rng)
-    if center is not None:
-        rows = replace(rows, X=project(rows.X, None, center))
+    rows = outer.seen(_rows(model, X, y, rules.max_rows, rng))
     if len(rows) < MIN_ROWS:
         held_out, others = rows, rows.blocks()
         models = pruned_models(expansion, sizes, budget, rows, rules.pruning, deadline)
@@ -169,7 +205,7 @@ def _compressed_by_rows(
         labels = _drawn_labels(scaling, expansion(held_out.X), rng)
     if labels is not None:
         scaling = fit_scaling(small.expansion(held_out.X), labels, held_out.weight)
-    return _copy(model, small.finished(others), center, scaling)
+    return _copy(model, small.finished(others), outer, scaling)
 
 
 @dataclass(frozen=True)
@@ -219,17 +255,16 @@ class Search:
                 return
 
 
-def _copy(
-    model: Any, small: SmallerModel, center: Float | None, scaling: Scaling | None = None
-) -> Any:
-    """Return a fitted copy of the estimator with another expansion, of rows minus a centre."""
+def _copy(model: Any, small: SmallerModel, outer: Outer, scaling: Scaling | None = None) -> Any:
+    """Return a fitted copy of the estimator with another expansion inside the outer part."""
     fitted: FittedModel = model._model
     indices = fitted.landmark_indices
-    copy = clone(model).set_params(n_components=int(small.expansion.landmarks.shape[0]))
+    n = max(1, int(small.expansion.landmarks.shape[0]))  # a linear function has none
+    copy = clone(model).set_params(n_components=n)
     copy._adopt(
         replace(
             fitted,
-            expansion=small.expansion.with_center(center),
+            expansion=outer.around(small.expansion),
             scaling=scaling or fitted.scaling,
             landmark_indices=(
                 None if small.kept is None or indices is None else indices[small.kept]

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from nysplus._bytes.budget import ModelShape, make_budget, most_landmarks
+from nysplus._fit.growth import Growth
 from nysplus._fit.model import Columns
 from nysplus._fit.pipeline import fit_model
 from nysplus._ridge.solvers import direct_bytes
@@ -26,6 +27,8 @@ from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.progress import Advance, Progress
 from nysplus._runtime.threads import thread_count
 from nysplus._typing import Kind
+from nysplus.encoding.frames import take_rows
+from nysplus.encoding.table_encoder import make_encoder
 from nysplus.landmarks import GivenLandmarks, make_selector
 
 # Rows of the largest trial: more than any stage of a fit samples, so that beyond them only the
@@ -144,6 +147,12 @@ def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> C
         return Cost(
             None, n_bytes, None, "refine trains more models, and longer, where held-out rows ask it"
         )
+    if _grows(estimator):
+        reason = (
+            "n_components='auto' chooses the number of landmarks by held-out rows; the memory is "
+            f"that of {n}, the largest number"
+        )
+        return Cost(None, n_bytes, None, reason)
     trials = _trials(estimator, shape, rows, n)
     if not trials:
         limit = f"a trial fit with {n} landmarks would take more than {TRIAL_SECONDS:.0f} s"
@@ -172,7 +181,7 @@ def _trials(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any], n: in
     expected = 4 * count * n * (2 * d + 2 * n) * _seconds_per_operation()
     while expected < left:
         take = np.arange(count) % len(y)  # few typical rows are repeated
-        trials.append(_timed(estimator, X[take], y[take]))
+        trials.append(_timed(estimator, take_rows(X, take), take_rows(y, take)))
         left -= trials[-1].seconds
         if count == most:
             break
@@ -206,14 +215,15 @@ def _timed(estimator: Any, X: Any, y: Any) -> Trial:
     model = clone(estimator)
     start = time.perf_counter()
     columns, progress = copy(model), _PassTimes(len(y))
-    rows = open_rows(columns, X, y, None, model._target_spec())
-    plan = model._plan(rows)
-    blocks, code = rows.open(progress, Journal())
-    assert code is not None
     rng = check_random_state(model.random_state)
     with warnings.catch_warnings():
         # what is true of few rows, or of rows that are repeated, need not be true of all
         warnings.simplefilter("ignore", UserWarning)
+        encoder = make_encoder(model.encoder)
+        rows = open_rows(columns, X, y, None, model._target_spec(), encoder=encoder)
+        plan = model._plan(rows)
+        blocks, code = rows.open(progress, Journal())
+        assert code is not None
         fitted = fit_model(plan, blocks, code, Columns.of(columns), rng)
     seconds = time.perf_counter() - start
     assert fitted.n_passes is not None
@@ -246,7 +256,15 @@ def _n_landmarks(estimator: Any, shape: tuple[int, int]) -> int:
     selector = make_selector(estimator.selection)
     if isinstance(selector, GivenLandmarks):
         return int(selector.points.shape[0])
+    if _grows(estimator):
+        return Growth().largest(n_rows)
     return int(min(estimator.n_components, n_rows))
+
+
+def _grows(estimator: Any) -> bool:
+    """Return whether held-out rows choose the number of landmarks, and no budget limits it."""
+    given = isinstance(make_selector(estimator.selection), GivenLandmarks)
+    return bool(estimator.n_components == "auto" and estimator.budget is None and not given)
 
 
 def _bytes(n: int, d: int, n_rows: int) -> int:

@@ -13,9 +13,12 @@ import scipy.sparse as sp
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.pipeline import FitRules, ModelSize, choose_landmarks, resolve_kernel, scaling_of
 from nysplus._fit.plan import Plan
+from nysplus._fit.table import table_of
 from nysplus._ridge.running import RunningFit
 from nysplus._rows.blocks import Block, RowBlocks
+from nysplus._rows.encoded import Encoding, encoded
 from nysplus._rows.target_codes import TargetCode
+from nysplus.encoding.code import TableCode
 from nysplus.landmarks import GivenLandmarks
 
 SOLVER = "direct-float64"
@@ -48,6 +51,9 @@ def add_rows(
     columns : Columns
     rng : RandomState
     """
+    encoding = _encoding(model, plan, blocks, columns)
+    if encoding is not None:
+        blocks = encoded(blocks, encoding)
     before, collected = None, None
     if model is not None and model.collected is not None:
         before, model = model.collected, None
@@ -68,7 +74,9 @@ def add_rows(
     if alpha is None:
         alpha = running.choose_on(problem)
     return FittedModel(
-        expansion=running.expansion(alpha),
+        expansion=replace(
+            running.expansion(alpha), encoder=None if encoding is None else encoding.code
+        ),
         code=code,
         columns=columns,
         scaling=scaling_of(running.left_out(problem, alpha), code, FitRules()),
@@ -81,6 +89,20 @@ def add_rows(
         running=running,
         collected=collected,
     )
+
+
+def _encoding(
+    model: FittedModel | None, plan: Plan, blocks: RowBlocks, columns: Columns
+) -> Encoding | None:
+    """Return how rows are encoded: by the first rows, which have a part in statistics of targets.
+
+    None where rows are numbers as given.
+    """
+    if model is not None:
+        code = model.expansion.encoder
+        return None if code is None else Encoding(code)
+    table = table_of(plan, columns.schema, blocks)
+    return None if table is None else table.unrefined(None)
 
 
 def _too_few(plan: Plan, blocks: RowBlocks) -> bool:
@@ -155,15 +177,26 @@ def merged(model: FittedModel | None, other: FittedModel | None) -> FittedModel:
             "The two models have different classes or numbers of outputs. Name the same classes "
             "in the first call of partial_fit of both."
         )
+    if not _same_code(model.expansion.encoder, other.expansion.encoder):
+        raise ValueError(
+            "The two models encode their tables differently. Fit both with the same TableEncoder "
+            "from one common call of partial_fit, and copy the model after it."
+        )
     assert model.alpha is not None
     evaluations = model.n_kernel_evaluations + other.n_kernel_evaluations
     found = _solved(model, sums.merged(others), model.alpha)
     return replace(found, n_kernel_evaluations=evaluations, collected=None)
 
 
+def _same_code(first: TableCode | None, second: TableCode | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return first.same(second)
+
+
 def _solved(model: FittedModel, running: RunningFit, alpha: float) -> FittedModel:
     """Return the model that follows from sums for one ridge."""
-    expansion = running.expansion(alpha)
+    expansion = replace(running.expansion(alpha), encoder=model.expansion.encoder)
     return replace(model, expansion=expansion, alpha=alpha, solver=SOLVER, running=running)
 
 

@@ -14,6 +14,7 @@ from nysplus._rows.blocks import Block
 from nysplus._rows.slicing import float_dtype
 from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
+from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion
 
 # The reason, and the advice, where an imported classifier is asked for probabilities.
@@ -34,11 +35,14 @@ class Columns:
         None where the rows had no names.
     zero_based : bool or "auto"
         How libsvm files number their columns.
+    schema : TableSchema or None
+        How the columns of a table are read; None for rows that are numbers as given.
     """
 
     n_features: int
     names: npt.NDArray[Any] | None = None
     zero_based: bool | Literal["auto"] = "auto"
+    schema: TableSchema | None = None
 
     @classmethod
     def of(cls, estimator: Any) -> Columns:
@@ -47,6 +51,7 @@ class Columns:
             estimator.n_features_in_,
             getattr(estimator, "feature_names_in_", None),
             getattr(estimator, "_zero_based", "auto"),
+            getattr(estimator, "_schema", None),
         )
 
 
@@ -120,9 +125,11 @@ def adopt(estimator: Any, columns: Columns, **fitted: Any) -> None:
     Attributes of an earlier fit go. Whatever interrupts a fit before this leaves the estimator as
     it was.
     """
-    known = ("n_features_in_", "feature_names_in_", "_zero_based")
+    known = ("n_features_in_", "feature_names_in_", "_zero_based", "_schema")
     state = {name: value for name, value in vars(estimator).items() if name not in known}
     state |= {"n_features_in_": columns.n_features, "_zero_based": columns.zero_based, **fitted}
+    if columns.schema is not None:
+        state["_schema"] = columns.schema
     if columns.names is not None:
         state["feature_names_in_"] = columns.names
     estimator.__dict__ = state

@@ -1,4 +1,4 @@
-"""The stages of a fit: kernel and metric, size, landmarks, ridge, refinement, storage."""
+"""The stages of a fit: code, kernel and metric, size, landmarks, ridge, refinement, storage."""
 
 from __future__ import annotations
 
@@ -6,13 +6,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nysplus._bytes.budget import Budget, Limit
+from nysplus._bytes.budget import Budget, Limit, NoRoomError, Size
 from nysplus._bytes.center import center_of
 from nysplus._bytes.quantise import quantise
 from nysplus._fit.feature_range import check_range
+from nysplus._fit.feature_scales import warn_of_scales
+from nysplus._fit.growth import grown_size
+from nysplus._fit.kernel import choose_code
+from nysplus._fit.linear import LinearModel, linear_candidate, only_linear
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.plan import Plan, warn_of_memory
-from nysplus._fit.size import choose_size, fitting_landmarks, sizes_within
+from nysplus._fit.size import (
+    ChosenSize,
+    HeldOutScores,
+    choose_size,
+    fitting_landmarks,
+    sizes_within,
+)
+from nysplus._fit.table import Table, table_of
 from nysplus._fit.unpredicted import warn_of_unpredicted
 from nysplus._holdout import PairedComparison, row_scores
 from nysplus._learning.refine import Refined, refine
@@ -20,12 +31,14 @@ from nysplus._ridge.fit import ExpansionFit
 from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Blocks, RowBlocks
+from nysplus._rows.encoded import Encoding, encoded
 from nysplus._rows.projected import composed, projected
 from nysplus._rows.target_codes import TargetCode
 from nysplus._tuning.metric import learn_metric, through
 from nysplus._tuning.width import tune_kernel
 from nysplus._typing import Float
-from nysplus.expansion import KernelExpansion
+from nysplus.encoding.code import TableCode
+from nysplus.expansion import KernelExpansion, stored_bytes
 from nysplus.landmarks import Landmarks, LandmarkSelector, Problem, Uniform, select_landmarks
 
 
@@ -41,11 +54,15 @@ class FitRules:
         Rows on which a quantised model is compared with the same model before.
     tolerated : float
         Standard errors by which the quantised model must not be worse.
+    max_unrefined : int
+        Landmarks at most of a table's model that is to be refined under a budget: refined models
+        of fewer are better than unrefined models of more.
     """
 
     scaling_rows: int = 1000
     checked_rows: int = 2000
     tolerated: float = 2.0
+    max_unrefined: int = 400
 
 
 @dataclass(frozen=True)
@@ -64,7 +81,10 @@ class Resolved:
     center : ndarray or None
         Subtracted from all rows: the stages after this one do not see it.
     budget : Budget or None
-        The bytes of everything but the centre.
+        The bytes of everything but the centre and the code.
+    code : TableCode or None
+        Of a table: all stages after this one see code columns.
+    table : Table or None
     """
 
     problem: Problem
@@ -73,14 +93,36 @@ class Resolved:
     given: RowBlocks
     center: Float | None = None
     budget: Budget | None = None
+    code: TableCode | None = None
+    table: Table | None = None
+
+    @property
+    def sees_given_rows(self) -> bool:
+        """Whether the kernel sees rows as they were given, or minus a centre."""
+        return self.projection is None and self.table is None
+
+    def with_code(self, code: TableCode | None) -> Resolved:
+        """Return the same fit with another code of the table."""
+        if code is None or self.table is None:
+            return self
+        return replace(self, given=encoded(self.table.rows, Encoding(code)), code=code)
 
 
 @dataclass(frozen=True)
 class ModelSize:
-    """How many landmarks a model has, and the bytes that it may take, if these are limited."""
+    """How many landmarks a model has, and the bytes that it may take, if these are limited.
+
+    Attributes
+    ----------
+    n : int
+    limit : Limit or None
+    held_out : HeldOutScores or None
+        Of a model of this size, where it was compared with others.
+    """
 
     n: int
     limit: Limit | None = None
+    held_out: HeldOutScores | None = None
 
 
 def fit_model(
@@ -105,19 +147,30 @@ def fit_model(
     rules : FitRules, optional
     """
     rules = rules or FitRules()
-    resolved = resolve_kernel(plan, blocks, rng)
-    size = choose_model_size(plan, resolved, rng)
+    table = table_of(plan, columns.schema, blocks)
+    try:
+        resolved = resolve_kernel(plan, blocks, rng, table)
+        size = choose_model_size(plan, resolved, rules, rng)
+    except NoRoomError:
+        if table is None or plan.budget is None:
+            raise
+        return linear_model(only_linear(table, plan.budget, rng), table, code, columns)
     landmarks = choose_landmarks(resolved, size, rng)
     fit = fit_ridge(resolved, landmarks, rng)
     # drawn before refinement, so that a model that stays unrefined is the one of refine=False
     rounding = rng if size.limit is None else np.random.RandomState(rng.randint(2**31 - 1))
     refined = refine_model(plan, resolved, size, fit, rng)
-    stored = store_model(resolved, size, fit, refined, rules, rounding)
+    evaluations = landmarks.n_kernel_evaluations + fit.n_kernel_evaluations
+    linear = better_linear(plan, resolved, size, refined, rng)
+    if linear is not None:
+        assert table is not None
+        return linear_model(linear, table, code, columns, evaluations)
+    stored, resolved = store_model(resolved, size, fit, refined, rules, rounding)
     rows = rows_in_memory(resolved, fit)
     if code.discrete and rows is not None:
         warn_of_unpredicted(stored.expansion, rows, code)
     return FittedModel(
-        expansion=stored.expansion.with_center(resolved.center),
+        expansion=replace(stored.expansion.with_center(resolved.center), encoder=resolved.code),
         code=code,
         columns=columns,
         scaling=stored.scaling or scaling_of(fit.left_out, code, rules),
@@ -125,8 +178,53 @@ def fit_model(
         solver=fit.solver,
         landmark_indices=None if stored.kept else landmarks.indices,
         refined=stored.kept,
-        n_kernel_evaluations=landmarks.n_kernel_evaluations + fit.n_kernel_evaluations,
+        n_kernel_evaluations=evaluations,
         n_passes=blocks.progress.passes,
+    )
+
+
+def better_linear(
+    plan: Plan,
+    resolved: Resolved,
+    size: ModelSize,
+    refined: Refined,
+    rng: np.random.RandomState,
+) -> LinearModel | None:
+    """Return a linear function of a table that replaces the model of the same budget, if any."""
+    table = resolved.table
+    if table is None or plan.budget is None:
+        return None
+    rival, scores = size.held_out, refined.scores
+    if scores is not None:
+        rival = HeldOutScores(scores.rows, scores.row_scores, scores.weight)
+    if rival is None:  # nothing was learned, and no size was chosen
+        assert size.limit is not None
+        rival = _chosen_size(resolved, [Size(size.n, None, (size.limit.dtype,))], rng).held_out
+        assert rival is not None
+    return linear_candidate(table, plan.budget, rng, rival)
+
+
+def linear_model(
+    linear: LinearModel,
+    table: Table,
+    code: TargetCode,
+    columns: Columns,
+    n_kernel_evaluations: int = 0,
+) -> FittedModel:
+    """Return the record of a linear function of a table's code."""
+    rows = encoded(table.rows, Encoding(linear.code))
+    if code.discrete and isinstance(rows, Blocks):
+        warn_of_unpredicted(linear.expansion, rows, code)
+    return FittedModel(
+        expansion=replace(linear.expansion, encoder=linear.code),
+        code=code,
+        columns=columns,
+        scaling=linear.scaling,
+        alpha=linear.alpha,
+        solver="linear",
+        refined=False,
+        n_kernel_evaluations=n_kernel_evaluations,
+        n_passes=table.rows.progress.passes,
     )
 
 
@@ -136,34 +234,46 @@ def rows_in_memory(resolved: Resolved, fit: ExpansionFit) -> Blocks | None:
     All rows, where they are in memory; else those that were drawn to choose the ridge, if there
     are any and the model sees them as they were given.
     """
-    at_hand = fit.left_out.problem.rows_at_hand
-    for rows in (resolved.given, at_hand if resolved.projection is None else None):
+    at_hand = fit.left_out.problem.rows_at_hand if resolved.sees_given_rows else None
+    for rows in (resolved.given, at_hand):
         if isinstance(rows, Blocks):
             return rows
     return None
 
 
-def resolve_kernel(plan: Plan, blocks: RowBlocks, rng: np.random.RandomState) -> Resolved:
-    """Settle the metric and the kernel's width."""
+def resolve_kernel(
+    plan: Plan, blocks: RowBlocks, rng: np.random.RandomState, table: Table | None = None
+) -> Resolved:
+    """Settle the code of a table, the metric and the kernel's width."""
     warn_of_memory(plan, blocks.n_candidates)
-    check_range(plan, blocks)
-    center = _center(plan, blocks)
+    budget, center, code, chosen = plan.budget, None, None, None
+    if table is not None:
+        chosen = choose_code(plan, table)
+        code, blocks = chosen.encoding.code, encoded(blocks, chosen.encoding)
+        budget = None if budget is None else budget.reserving(code.n_bytes)
+    else:
+        check_range(plan, blocks)
+        warn_of_scales(plan, blocks)
+        center = _center(plan, blocks)
+        budget = None if budget is None else budget.reserving(stored_bytes(center))
     given = projected(blocks, None, center)
     n, selector, projection = plan.n_landmarks, through(plan.selector, None, center), None
-    budget = None if plan.budget is None else plan.budget.reserving(center)
     problem = Problem(given, plan.kernel, plan.approximation, plan.alphas)
     if budget is not None:  # the number of landmarks is not known yet, but about this
         n = sizes_within(budget, problem, Uniform(), None, rng)[-1].n
     if plan.metric is not None:
+        plan.metric.check(plan.kernel, given.n_features)
         found = learn_metric(problem, selector, n, plan.metric, rng)
         projection, kernel = found.projection, found.kernel
         selector = through(selector, projection)
+    elif chosen is not None and chosen.kernel is not None:
+        kernel = chosen.kernel
     elif plan.kernel.is_tuned:
-        kernel = tune_kernel(problem, selector, n, rng)
+        kernel = tune_kernel(problem, selector, n, rng, plan.other_kernels)
     else:  # gamma="scale" is defined by the rows as given
         kernel = plan.kernel.resolve(blocks, rng)
     problem = replace(problem, blocks=projected(given, projection), kernel=kernel)
-    return Resolved(problem, selector, projection, given, center, budget)
+    return Resolved(problem, selector, projection, given, center, budget, code, table)
 
 
 def _center(plan: Plan, blocks: RowBlocks) -> Float | None:
@@ -178,14 +288,30 @@ def _center(plan: Plan, blocks: RowBlocks) -> Float | None:
     return center_of(blocks.feature_spread())
 
 
-def choose_model_size(plan: Plan, resolved: Resolved, rng: np.random.RandomState) -> ModelSize:
-    """Return the number of landmarks: `n_components`, or the best number within the budget."""
+def choose_model_size(
+    plan: Plan, resolved: Resolved, rules: FitRules, rng: np.random.RandomState
+) -> ModelSize:
+    """Return the number of landmarks: `n_components`, or a number chosen by the rows."""
+    problem, selector, P = resolved.problem, resolved.selector, resolved.projection
+    if resolved.budget is None and plan.growth is not None:
+        return ModelSize(grown_size(problem, selector, plan.growth, rng))
     if resolved.budget is None:
         return ModelSize(plan.n_landmarks)
-    problem, selector, P = resolved.problem, resolved.selector, resolved.projection
     sizes = sizes_within(resolved.budget, problem, selector, P, rng)
-    size = choose_size(problem, selector, sizes, resolved.given, P, rng)
-    return ModelSize(size.n, Limit(resolved.budget, resolved.given.n_features, size.dtypes[0]))
+    if resolved.table is not None and plan.refinement is not None:
+        # one of several candidates, which held-out rows compare in any case
+        n, dtypes = min(sizes[-1].n, rules.max_unrefined), sizes[-1].dtypes
+        return ModelSize(n, Limit(resolved.budget, resolved.given.n_features, dtypes[0]))
+    found = _chosen_size(resolved, sizes, rng)
+    limit = Limit(resolved.budget, resolved.given.n_features, found.size.dtypes[0])
+    return ModelSize(found.size.n, limit, found.held_out)
+
+
+def _chosen_size(resolved: Resolved, sizes: list[Size], rng: np.random.RandomState) -> ChosenSize:
+    """Return the best size; for a table, with the scores that linear functions have to match."""
+    problem, selector, P = resolved.problem, resolved.selector, resolved.projection
+    always = resolved.table is not None
+    return choose_size(problem, selector, sizes, resolved.given, P, rng, always)
 
 
 def choose_landmarks(resolved: Resolved, size: ModelSize, rng: np.random.RandomState) -> Landmarks:
@@ -197,7 +323,7 @@ def choose_landmarks(resolved: Resolved, size: ModelSize, rng: np.random.RandomS
 
 
 def fit_ridge(resolved: Resolved, landmarks: Landmarks, rng: np.random.RandomState) -> ExpansionFit:
-    """Fit the coefficients of the landmarks; the result is a function of rows minus the centre."""
+    """Fit the coefficients of the landmarks; the result is a function of the rows `given`."""
     fit = resolved.problem.fit(landmarks.points, rng)
     return replace(fit, expansion=replace(fit.expansion, projection=resolved.projection))
 
@@ -212,8 +338,16 @@ def refine_model(
     """Learn landmarks, coefficients and map where the plan has it, and keep what is better."""
     if plan.refinement is None:
         return Refined(fit.expansion)
-    start = replace(fit.expansion, projection=None)
-    found = refine(resolved.problem, resolved.selector, start, plan.refinement, rng, size.limit)
+    start, limit, tables = replace(fit.expansion, projection=None), size.limit, None
+    if resolved.table is not None:
+        tables = resolved.table.views
+        if limit is not None and plan.budget is not None:
+            limit = replace(limit, budget=plan.budget)  # every candidate has a code of its own
+    found = refine(
+        resolved.problem, resolved.selector, start, plan.refinement, rng, limit, tables=tables
+    )
+    if found.expansion.encoder is not None:
+        return found
     P = composed(resolved.projection, found.expansion.projection)
     return replace(found, expansion=replace(found.expansion, projection=P))
 
@@ -225,29 +359,46 @@ def store_model(
     refined: Refined,
     rules: FitRules,
     rng: np.random.RandomState,
-) -> Refined:
+) -> tuple[Refined, Resolved]:
     """Quantise the model under a budget; return the unrefined one if that spoils the refined one.
 
-    A learned map is rounded together with the metric's, but was compared before that.
+    A learned map is rounded together with the metric's, but was compared before that. The second
+    result is the fit with the rows that the model sees: a table may have got another code.
     """
+    learned = resolved.with_code(refined.expansion.encoder)
+    large = replace(refined.expansion, encoder=None)
     if size.limit is None:
-        return refined
+        return replace(refined, expansion=large), learned
     dtype = refined.dtype or size.limit.dtype
-    small = quantise(refined.expansion, dtype, resolved.given, rng)
-    if refined.kept and _is_worse(small, refined.expansion, resolved.given, rules):
-        refined = Refined(fit.expansion)
-        small = quantise(fit.expansion, size.limit.dtype, resolved.given, rng)
-    return replace(refined, expansion=small)
+    small = quantise(large, dtype, learned.given, rng)
+    scores = _some_scores(small, learned.given, rules)
+    if refined.kept and _is_worse(scores, _some_scores(large, learned.given, rules)):
+        unrefined = quantise(fit.expansion, size.limit.dtype, resolved.given, rng)
+        others = _some_scores(unrefined, resolved.given, rules)
+        # of a table, a learned model that loses by rounding may still be the far better one
+        if resolved.table is None or _is_worse(scores, others):
+            refined, learned, small = Refined(fit.expansion), resolved, unrefined
+    return replace(refined, expansion=small), learned
 
 
-def _is_worse(
-    model: KernelExpansion, other: KernelExpansion, blocks: RowBlocks, rules: FitRules
-) -> bool:
-    """Return whether a model is clearly worse than another on some of the rows."""
+@dataclass(frozen=True)
+class _SomeScores:
+    """Scores of some rows, the same for all models, by one of them."""
+
+    scores: Float
+    weight: Float
+    tolerated: float
+
+
+def _some_scores(model: KernelExpansion, blocks: RowBlocks, rules: FitRules) -> _SomeScores:
     rng = np.random.RandomState(0)
     rows = blocks.gather(blocks.sample(min(blocks.n_candidates, rules.checked_rows), rng))
-    scores, others = row_scores(model, rows), row_scores(other, rows)
-    return PairedComparison.of(scores, others, rows.weight, rules.tolerated).better
+    return _SomeScores(row_scores(model, rows), rows.weight, rules.tolerated)
+
+
+def _is_worse(model: _SomeScores, other: _SomeScores) -> bool:
+    """Return whether a model is clearly worse than another."""
+    return PairedComparison.of(model.scores, other.scores, model.weight, model.tolerated).better
 
 
 def scaling_of(left_out: LeaveOneOut, code: TargetCode, rules: FitRules) -> Scaling | None:

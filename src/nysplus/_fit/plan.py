@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
-from nysplus._bytes.budget import Budget, make_budget
+from nysplus._bytes.budget import MAX_LANDMARKS, Budget, make_budget
+from nysplus._fit.growth import Growth
 from nysplus._learning.refine import Refinement, make_refinement
 from nysplus._ridge.feature_map import Approximation, make_approximation
 from nysplus._ridge.solvers import DIRECT_MATRICES, direct_bytes
@@ -18,7 +19,9 @@ from nysplus._runtime.memory import working_bytes
 from nysplus._tuning.metric import LearnedMetric, make_metric
 from nysplus._typing import Kind
 from nysplus._validation import check_count
-from nysplus.kernels import Kernel
+from nysplus.encoding import TableEncoder
+from nysplus.encoding.table_encoder import make_encoder
+from nysplus.kernels import Kernel, Laplacian
 from nysplus.landmarks import (
     GivenLandmarks,
     LandmarkSelector,
@@ -31,7 +34,12 @@ AUTO_ALPHAS = tuple(10.0**power for power in range(-7, 4))
 
 @dataclass(frozen=True)
 class Plan:
-    """The parameters of an estimator, checked and turned into objects."""
+    """The parameters of an estimator, checked and turned into objects.
+
+    With `growth` or a budget the rows decide on the number of landmarks. It is then at most
+    `n_landmarks`, or within the budget. With `automatic` the rows decide on the kernel: `kernel`
+    with any width, or one of `other_kernels`.
+    """
 
     n_landmarks: int
     kernel: Kernel
@@ -41,6 +49,20 @@ class Plan:
     metric: LearnedMetric | None = None
     refinement: Refinement | None = None
     budget: Budget | None = None
+    encoder: TableEncoder | None = None
+    growth: Growth | None = None
+    automatic: bool = False
+    other_kernels: tuple[Kernel, ...] = ()
+
+    def with_any_kernel(self) -> Plan:
+        """Return the plan of ``kernel="auto"``.
+
+        The ℓ1 distance of numbers is that of the thermometer code, and has no gradient to learn
+        with.
+        """
+        learning = self.metric is not None or self.refinement is not None
+        others = () if learning or self.encoder is not None else (Laplacian("auto"),)
+        return replace(self, automatic=True, other_kernels=others)
 
 
 def make_plan(
@@ -58,29 +80,50 @@ def make_plan(
     kind : "classes", "values" or None
         Kind of the targets; None without targets.
     """
-    check_count("n_components", estimator.n_components)
-    # the transformer has no budget, metric or refinement
+    n, growth = _n_landmarks(estimator.n_components)
+    # the transformer has no encoder, budget, metric or refinement
+    encoder = make_encoder(getattr(estimator, "encoder", None))
     budget = make_budget(getattr(estimator, "budget", None))
     metric = make_metric(getattr(estimator, "metric", None))
     refinement = make_refinement(getattr(estimator, "refine", False))
-    selector, n = make_selector(estimator.selection), int(estimator.n_components)
+    selector = make_selector(estimator.selection)
     if isinstance(selector, GivenLandmarks):
+        if encoder is not None:
+            raise ValueError(
+                "encoder chooses the columns that landmarks have, and selection is an array of "
+                "landmarks. Pass one of the two."
+            )
         if budget is not None:
             raise ValueError(
                 "budget chooses the number of landmarks, and selection is an array of them. Pass "
                 "one of the two."
             )
         selector = GivenLandmarks(_check_landmarks(selector.points, n_features, dtype))
-        n = selector.points.shape[0]
+        n, growth = selector.points.shape[0], None
     _check_targets(selector, kernel, kind)
     approximation = make_approximation(estimator.approximation)
     approximation.check(n)
     selector.check(n, approximation)
     for optional in (metric, refinement):
         if optional is not None:
-            optional.check(kernel, n_features)
+            optional.check(kernel, None if encoder else n_features)
     alphas = make_alphas(estimator.alpha)
-    return Plan(n, kernel, selector, approximation, alphas, metric, refinement, budget)
+    return Plan(
+        n, kernel, selector, approximation, alphas, metric, refinement, budget, encoder, growth
+    )
+
+
+def _n_landmarks(n_components: Any) -> tuple[int, Growth | None]:
+    """Return the number of landmarks, or the largest number and the rules of "auto"."""
+    if isinstance(n_components, str) and n_components == "auto":
+        return MAX_LANDMARKS, Growth()
+    if isinstance(n_components, str):
+        raise ValueError(
+            f"n_components={n_components!r} is not known. Allowed are an integer of at least 1, or "
+            "'auto'."
+        )
+    check_count("n_components", n_components)
+    return int(n_components), None
 
 
 def _check_targets(selector: LandmarkSelector, kernel: Kernel, kind: Kind | None) -> None:
@@ -104,11 +147,11 @@ def warn_of_memory(plan: Plan, n_candidates: int) -> None:
     Parameters
     ----------
     plan : Plan
-        Its budget, if there is one, bounds the number of landmarks instead.
+        Its budget or its growth, if there is one, bounds the number of landmarks instead.
     n_candidates : int
         Number of rows that may become landmarks.
     """
-    if plan.budget is not None:
+    if plan.budget is not None or plan.growth is not None:
         return
     given = isinstance(plan.selector, GivenLandmarks)
     n = plan.n_landmarks if given else min(plan.n_landmarks, n_candidates)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._bytes.budget import (
@@ -17,8 +18,8 @@ from nysplus._bytes.budget import (
     most_landmarks,
 )
 from nysplus._bytes.quantise import out_of_range, quantise, representable_types
-from nysplus._holdout import best_of, mean_score, split
-from nysplus._rows.blocks import RowBlocks
+from nysplus._holdout import best_of, row_scores, split
+from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.projected import projected
 from nysplus._runtime.progress import Progress
 from nysplus._typing import Float
@@ -96,6 +97,61 @@ def fitting_landmarks(
     )
 
 
+def trial_rows(blocks: RowBlocks, most: int, rng: np.random.RandomState) -> tuple[Block, Blocks]:
+    """Draw held-out rows, and other rows to fit models of at most `most` landmarks to."""
+    held_out, rows = split(blocks, VALIDATION_ROWS, max(FIT_ROWS, FIT_RATIO * most), rng)
+    return held_out, replace(rows, progress=Progress())  # single fits are not reported
+
+
+@dataclass(frozen=True)
+class HeldOutScores:
+    """Scores of held-out rows by a model that was fitted without them.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Numbers of the rows.
+    scores, weight : ndarray
+    """
+
+    rows: npt.NDArray[np.intp]
+    scores: Float
+    weight: Float
+
+    @classmethod
+    def of(cls, model: KernelExpansion, held_out: Block) -> HeldOutScores:
+        """Score a model."""
+        return cls(held_out.numbers, row_scores(model, held_out), held_out.weight)
+
+    @property
+    def mean(self) -> float:
+        """The weighted mean."""
+        return float(self.weight @ self.scores / self.weight.sum())
+
+    def some(self, most: int, rng: np.random.RandomState) -> HeldOutScores:
+        """Return the scores of at most a number of the rows, drawn at random."""
+        if len(self.rows) <= most:
+            return self
+        drawn = rng.permutation(len(self.rows))[:most]
+        return HeldOutScores(self.rows[drawn], self.scores[drawn], self.weight[drawn])
+
+
+@dataclass(frozen=True)
+class ChosenSize:
+    """The result of :func:`choose_size`.
+
+    Attributes
+    ----------
+    size : Size
+        With a single storage type.
+    held_out : HeldOutScores or None
+        Of a model of this size; None where there was no choice.
+    """
+
+    size: Size
+    held_out: HeldOutScores | None = None
+
+
 def choose_size(
     problem: Problem,
     selector: LandmarkSelector,
@@ -103,7 +159,8 @@ def choose_size(
     given: RowBlocks,
     projection: Float | None,
     rng: np.random.RandomState,
-) -> Size:
+    always: bool = False,
+) -> ChosenSize:
     """Return the best of several sizes on held-out rows, with a single storage type.
 
     O(N n (d + n)) for each, on at most 20,000 rows or ten per landmark.
@@ -119,12 +176,12 @@ def choose_size(
     projection : ndarray or None
         The map.
     rng : RandomState
+    always : bool
+        Whether a single size is scored as well.
     """
-    if len(sizes) == 1 and sizes[0].dtypes in (("int8",), ("float32",)):
-        return sizes[0]
-    n_fit = max(FIT_ROWS, FIT_RATIO * max(size.n for size in sizes))
-    held_out, rows = split(given, VALIDATION_ROWS, n_fit, rng)
-    rows = replace(rows, progress=Progress())  # single fits are not reported
+    if not always and len(sizes) == 1 and sizes[0].dtypes in (("int8",), ("float32",)):
+        return ChosenSize(sizes[0])
+    held_out, rows = trial_rows(given, max(size.n for size in sizes), rng)
     problem = replace(problem, blocks=projected(rows, projection))
 
     def models(size: Size) -> Iterator[tuple[Size, KernelExpansion]]:
@@ -134,12 +191,12 @@ def choose_size(
         for dtype in representable_types(model, size.dtypes):
             yield replace(size, dtypes=(dtype,)), quantise(model, dtype, rows, rng)
 
-    scored: list[tuple[float, int, Size]] = []
+    scored: list[tuple[float, int, ChosenSize]] = []
     with given.progress.stage("size", len(sizes) * rows.n_rows, len(sizes)) as advance:
         for size in sizes:
-            scored += [
-                (mean_score(model, held_out), -model.n_bytes, one) for one, model in models(size)
-            ]
+            for one, model in models(size):
+                found = HeldOutScores.of(model, held_out)
+                scored.append((found.mean, -model.n_bytes, ChosenSize(one, found)))
             advance(rows.n_rows)
     if not scored:
         raise out_of_range()

@@ -177,7 +177,7 @@ class Gradient:
         U, K, H, V = self._U[:B], self._K[:B], self._H[:B], self._V[:B]
         np.matmul(K.T, G, out=g.A)
         # H = −(G Aᵀ) ∘ φ'; HᵀU and Hᵀ1 in one product, HZ and H1 in another
-        np.matmul(G, p.A.T, out=H)
+        np.multiply(G, p.A.T, out=H) if p.L == 1 else np.matmul(G, p.A.T, out=H)
         H *= self._slopes[:B]
         np.matmul(H.T, U, out=self._S)
         np.multiply(self._S[:, p.r, None], p.Z, out=g.Z)
@@ -197,3 +197,20 @@ class Gradient:
         if self.shift is not None:
             g.P[:] -= np.outer(self.shift, dU.sum(axis=0))
         return g
+
+    def outer_product(self, X: Any) -> Float:
+        """Return ``Σ_i Σ_l g_il g_ilᵀ`` of a batch, for the gradients g of scores by xP.
+
+        O(rows · n r L).
+        """
+        p, B = self.parameters, X.shape[0]
+        self.scores(X)
+        U, H, V = self._U[:B, : p.r], self._H[:B], self._V[:B]
+        self._Z[:, : p.r] = p.Z
+        total = np.zeros((p.r, p.r))
+        for coefficients in p.A.T:
+            np.multiply(self._slopes[:B], coefficients, out=H)
+            np.matmul(H, self._Z, out=V)
+            g = 2.0 * (V[:, : p.r] - V[:, p.r, None] * U)
+            total += g.T @ g
+        return total

@@ -3,49 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from nysplus._bytes.budget import Limit, Size
+from nysplus._bytes.budget import Size
 from nysplus._bytes.quantise import quantise, representable_types
-from nysplus._holdout import PairedComparison, Positions, best_of, row_scores, stratified_folds
-from nysplus._learning.candidates import (
-    DEFAULT_RULES,
-    Candidate,
-    Deadline,
-    Recipe,
-    SearchRules,
-)
+from nysplus._holdout import PairedComparison, Positions, best_of
+from nysplus._learning.candidates import Candidate, Recipe
+from nysplus._learning.evaluation import Evaluation, HeldOutSearch
 from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
-from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.projected import projected
-from nysplus._runtime.threads import free_threads, in_threads
+from nysplus._runtime.threads import in_threads
 from nysplus.expansion import KernelExpansion
-from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """A candidate trained without each of several folds.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    folds : tuple of HeldOutFold
-    models : tuple of TrainedModel
-        One for each fold.
-    scores : ValidationScores
-        Of the rows of all folds.
-    """
-
-    candidate: Candidate
-    folds: tuple[HeldOutFold, ...]
-    models: tuple[TrainedModel, ...]
-    scores: ValidationScores
 
 
 @dataclass(frozen=True)
@@ -76,37 +48,16 @@ class SearchResult:
 
 
 @dataclass(frozen=True)
-class RefinementSearch:
+class RefinementSearch(HeldOutSearch):
     """A search for the best size, recipe and storage type of a refined model.
 
     Attributes
     ----------
-    problem : Problem
-    selector : LandmarkSelector
-        The selector of the unrefined model; it selects landmarks again without held-out rows.
-    start : KernelExpansion
-        The unrefined model.
-    rows : Block
-        All rows to learn from.
     setup : TrainingSetup
-        Of the same rows.
-    seed : int
-        Every run draws rows in the same order, so that chance favours no candidate.
-    deadline : Deadline
-    limit : Limit or None
-        The budget of the learned model; None without a budget.
-    rules : SearchRules
+        Of `rows`, which are all rows to learn from.
     """
 
-    problem: Problem
-    selector: LandmarkSelector
-    start: KernelExpansion
-    rows: Block
-    setup: TrainingSetup
-    seed: int
-    deadline: Deadline
-    limit: Limit | None = None
-    rules: SearchRules = DEFAULT_RULES
+    setup: TrainingSetup = field(kw_only=True)
 
     # -- the search --------------------------------------------------------------------------------
 
@@ -149,50 +100,10 @@ class RefinementSearch:
                 )
         return setup.expansion(p, self.problem.blocks.dtype, result.scores.score_unit)
 
-    # -- held-out rows -----------------------------------------------------------------------------
-
     @property
     def few_rows(self) -> bool:
         """Whether rows are so few that every row is held out once."""
         return len(self.rows) <= self.rules.few_rows
-
-    @property
-    def _rng(self) -> np.random.RandomState:
-        return np.random.RandomState(self.seed)
-
-    def folds(self) -> list[Positions]:
-        """Return the positions of the rows of each fold."""
-        assert self.rows.targets is not None
-        n_folds = self.rules.count_folds(len(self.rows))
-        return stratified_folds(self.rows.targets, n_folds, self._rng)
-
-    def hold_out(self, held_out: Positions) -> HeldOutFold:
-        """Hold a fold out, and fit the unrefined model without it where it could overfit.
-
-        A landmark that is the centroid of few rows predicts these rows better than new rows.
-        """
-        mask = np.ones(len(self.rows), dtype=bool)
-        mask[held_out] = False
-        others = np.flatnonzero(mask)
-        model, n = self.start, self.start.landmarks.shape[0]
-        if self.problem.blocks.n_rows < self.rules.honest_ratio * n:
-            blocks = self._blocks(others)
-            landmarks = self._select(blocks, n)
-            model = replace(self.problem, blocks=blocks).fit(landmarks, self._rng).expansion
-            if self.limit is not None:
-                model = quantise(model, self.limit.dtype, blocks, self._rng)
-        scores = row_scores(model, self.rows.take(held_out))
-        return HeldOutFold(held_out, others, model.landmarks, scores)
-
-    def _blocks(self, positions: Positions) -> Blocks:
-        return self.rows.take(positions).blocks()  # small fits, which are not reported
-
-    def _select(self, blocks: RowBlocks, n: int) -> Any:
-        """Return selected landmarks; fewer where rows are fewer, without a warning."""
-        problem = replace(self.problem, blocks=blocks)
-        return select_landmarks(
-            self.selector, problem, min(n, blocks.n_candidates), self._rng
-        ).points
 
     # -- choices -----------------------------------------------------------------------------------
 
@@ -203,7 +114,9 @@ class RefinementSearch:
         candidates = [Candidate(size, recipe) for size in sizes]
         # with few rows there are five folds, which make up for short runs
         short = self.few_rows or self._runs_are_long(candidates)
-        tried = self._evaluate(candidates, folds, self.rules.size_time, short)
+        if short:
+            candidates = self._shortened(candidates)
+        tried = self._evaluate(candidates, folds, self.rules.size_time)
         return best_of(tried, lambda evaluation: evaluation.scores.mean).candidate.size
 
     def _tried_recipes(
@@ -215,7 +128,12 @@ class RefinementSearch:
             fewer = replace(size, n=max(1, int(rules.fewer_landmarks * size.n)))
             candidates.append(Candidate(fewer, recipes[0]))
         time_share = rules.few_rows_time if self.few_rows else rules.recipe_time
-        return self._evaluate(candidates, folds, time_share, self._runs_are_long(candidates))
+        if self._runs_are_long(candidates):
+            candidates = self._shortened(candidates)
+        return self._evaluate(candidates, folds, time_share)
+
+    def _shortened(self, candidates: list[Candidate]) -> list[Candidate]:
+        return [replace(candidate, length=self.rules.short_share) for candidate in candidates]
 
     def _runs_are_long(self, candidates: list[Candidate]) -> bool:
         """Return whether candidates are to be compared after short runs."""
@@ -290,61 +208,17 @@ class RefinementSearch:
 
     # -- training ----------------------------------------------------------------------------------
 
-    def _evaluate(
-        self,
-        candidates: list[Candidate],
-        folds: Sequence[HeldOutFold],
-        time_share: float,
-        short: bool = False,
-    ) -> list[Evaluation]:
-        """Train every candidate without each fold, in a share of the remaining time."""
-        if short:
-            candidates = [replace(each, length=self.rules.short_share) for each in candidates]
-        runs = [(candidate, i) for candidate in candidates for i in range(len(folds))]
-        seconds = self.deadline.share(time_share * min(free_threads(), len(runs)) / len(runs))
-        alone = len(runs) == 1  # in this thread, which may report progress within the run
-        n_rows = sum(candidate.options.n_rows for candidate, _ in runs)
-        models: list[TrainedModel] = []
-        stage = self.problem.blocks.progress.stage("refine", n_rows, None if alone else len(runs))
-        with stage as advance:
-            starts = self._first_landmarks_of_all(candidates, folds)
-
-            def train(run: tuple[Candidate, int]) -> TrainedModel:
-                candidate, i = run
-                start, report = starts[candidate.size, i], advance if alone else None
-                return self._trained(candidate, folds[i], start, seconds, report)
-
-            with closing(in_threads(train, runs)) as trained:
-                for (candidate, _), model in zip(runs, trained, strict=True):
-                    models.append(model)
-                    if not alone:
-                        advance(candidate.options.n_rows)
-        k = len(folds)
-        return [
-            self._evaluation(candidate, tuple(folds), tuple(models[i * k : (i + 1) * k]))
-            for i, candidate in enumerate(candidates)
-        ]
-
-    def _evaluation(
-        self,
-        candidate: Candidate,
-        folds: tuple[HeldOutFold, ...],
-        models: tuple[TrainedModel, ...],
-    ) -> Evaluation:
-        scores = ValidationScores.of(self.rows, folds, models)
-        return Evaluation(candidate, folds, models, scores)
-
     def _trained(
         self,
         candidate: Candidate,
         fold: HeldOutFold,
-        points: Any,
+        start: Any,
         seconds: float | None,
         advance: Callable[[int], None] | None,
     ) -> TrainedModel:
         """Train a candidate from landmarks, without the rows of a fold."""
         setup = self._setup(candidate.size)
-        first = setup.first(points, candidate.recipe.width)
+        first = setup.first(start, candidate.recipe.width)
         p = setup.train(first, candidate.options, self.seed, fold.others, seconds, advance)
         model = setup.expansion(p, self.problem.blocks.dtype)
         return TrainedModel(p, model, model(self.rows.X[fold.held_out]))
@@ -353,10 +227,10 @@ class RefinementSearch:
         assert size.rank is not None
         return self.setup.narrowed(size.rank)
 
-    def _first_landmarks_of_all(
-        self, candidates: list[Candidate], folds: Sequence[HeldOutFold]
-    ) -> dict[tuple[Size, int], Any]:
-        """Return landmarks to start from for every size and every fold, by its number."""
+    def _starts(
+        self, candidates: list[Candidate], folds: Sequence[HeldOutFold], seconds: float | None
+    ) -> dict[tuple[Candidate, int], Any]:
+        """Return landmarks to start from, the same ones for all candidates of a size."""
         sizes = dict.fromkeys(candidate.size for candidate in candidates)
         keys = [(size, i) for size in sizes for i in range(len(folds))]
 
@@ -364,7 +238,12 @@ class RefinementSearch:
             size, i = key
             return self._first_landmarks(size, folds[i].others, folds[i].landmarks)
 
-        return dict(zip(keys, in_threads(first_landmarks, keys), strict=True))
+        found = dict(zip(keys, in_threads(first_landmarks, keys), strict=True))
+        return {
+            (candidate, i): found[candidate.size, i]
+            for candidate in candidates
+            for i in range(len(folds))
+        }
 
     def _first_landmarks(self, size: Size, used: Positions, landmarks: Any) -> Any:
         """Return the landmarks of the unrefined model, or under a budget new ones for a size."""

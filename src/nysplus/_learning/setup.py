@@ -47,9 +47,11 @@ class TrainingSetup:
     mean, unit : ndarray of shape (d,)
         μ and s.
     basis : ndarray of shape (d, r)
-        Orthonormal directions that the map starts with.
+        Directions that the map starts with, orthonormal unless units were given.
+    sketched : ndarray of int
+        Positions of some of the rows.
     U, Y : ndarray
-        Some rows in these directions, about the mean, and their coded targets.
+        These rows in these directions, about the mean, and their coded targets.
     b : ndarray of shape (L,)
         The intercept: scores of rows far from all landmarks, in the unit of the loss.
     target_mean, target_unit : ndarray of shape (L,)
@@ -62,6 +64,7 @@ class TrainingSetup:
     mean: Float
     unit: Float
     basis: Float
+    sketched: npt.NDArray[np.intp]
     U: Float
     Y: Float
     b: Float
@@ -71,13 +74,34 @@ class TrainingSetup:
 
     @classmethod
     def of(
-        cls, block: Block, rank: int, rng: np.random.RandomState, kernel: Kernel = UNIT_RBF
+        cls,
+        block: Block,
+        rank: int,
+        rng: np.random.RandomState,
+        kernel: Kernel = UNIT_RBF,
+        unit: Float | None = None,
     ) -> TrainingSetup:
-        """Prepare rows and find directions. The width of the kernel is ignored."""
+        """Prepare rows and find directions.
+
+        Parameters
+        ----------
+        block : Block
+        rank : int
+            Number of directions.
+        rng : RandomState
+        kernel : Kernel
+            Its width is ignored.
+        unit : ndarray of shape (d,), optional
+            s, for dense rows. Directions and distances at the start are then those of rows in
+            these units; by default those of rows as given.
+        """
         X, weight = block.X, block.weight
-        mean, unit = _mean_and_unit(X)
+        mean, own_unit = _mean_and_unit(X)
         some = rng.permutation(len(block))[:SKETCHED_ROWS]
-        basis = _directions(X[some], rank, rng)
+        if unit is None:
+            unit, basis = own_unit, _directions(X[some], rank, rng)
+        else:
+            basis = _directions(X[some] / unit, rank, rng) / unit[:, None]
         standardised, shift = _standardised(X, mean, unit)
         targets, target_mean, target_unit = _standardised_targets(block)
         loss = loss_of(targets, np.float32)
@@ -86,7 +110,7 @@ class TrainingSetup:
         Y = targets.take(some).coded()
         b = loss.intercept(block.Y, weight)
         kernel = clone(kernel).set_params(gamma=1.0)
-        return cls(rows, mean, unit, basis, U, Y, b, target_mean, target_unit, kernel)
+        return cls(rows, mean, unit, basis, some, U, Y, b, target_mean, target_unit, kernel)
 
     def narrowed(self, rank: int) -> TrainingSetup:
         """Return the setup with the first directions only."""
@@ -104,14 +128,32 @@ class TrainingSetup:
             Squared distance between a typical row and its nearest landmarks, in units of the
             kernel's width.
         """
-        Z = landmarks @ self.basis - self.mean @ self.basis
+        return self.first_at(landmarks @ self.basis - self.mean @ self.basis, width)
+
+    def first_at(self, Z: Float, width: float, ridge: float | None = None) -> Parameters:
+        """Return parameters to start from, for landmarks in the coordinates of `U`.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, r)
+        width : float
+            See :meth:`first`.
+        ridge : float, optional
+            Coefficients of values are those of least squares with the penalty ``ridge · ‖A‖²``; by
+            default those of the loss. Less penalty gives large coefficients, which the first steps
+            would tear apart.
+        """
         D = squared_distances(self.U, Z)
         n_near = min(NEAR_LANDMARKS, len(Z))
         nearest = np.partition(D[:WIDTH_ROWS], n_near - 1, axis=1)[:, :n_near]
         distance = float(np.median(nearest.mean(axis=1)))
         scale = np.sqrt(width / distance) if distance > 0 else 1.0
         P = scale * self.unit[:, None] * self.basis
-        A = self.rows.loss.first_coefficients(self.Y, D)
+        if ridge is None:
+            A = self.rows.loss.first_coefficients(self.Y, D)
+        else:
+            K = self.kernel(scale * self.U, scale * Z)
+            A = np.linalg.solve(K.T @ K + ridge * np.eye(len(Z)), K.T @ self.Y)
         return Parameters.of(P, scale * Z, A, np.float32, self.kernel)
 
     def train(

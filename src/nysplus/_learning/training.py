@@ -16,8 +16,8 @@ from nysplus._learning.gradients import Gradient, Parameters
 from nysplus._learning.losses import Loss
 from nysplus._typing import Float
 
-# Parameters of Adam: the averages of the squares cover about 100 steps, since runs are short.
-BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8
+# Parameters of Adam.
+BETA1, EPSILON = 0.9, 1e-8
 # Added to gradients: far from all rows of a batch they are so small that their squares would be
 # subnormal numbers, which are slow. It is far below `EPSILON`, so it moves nothing.
 LEAST_GRADIENT = 1e-14
@@ -80,6 +80,12 @@ class TrainingOptions:
         Between 0 and 1.
     weight_decay : float
         Of the coefficients, in units of their learning rate.
+    map_decay : float
+        Of the map, in units of the learning rate of landmarks: a smaller map makes a smoother
+        function.
+    beta2 : float
+        Of Adam: the averages of squared gradients cover about 1 / (1 − β₂) steps. By default 100,
+        since runs are short.
     """
 
     n_steps: int
@@ -88,6 +94,8 @@ class TrainingOptions:
     coef_learning_rate: float = 0.3
     label_smoothing: float = 0.05
     weight_decay: float = 0.003
+    map_decay: float = 0.0
+    beta2: float = 0.99
 
     @property
     def n_rows(self) -> int:
@@ -141,7 +149,7 @@ def train(
     p = start.like(start.flat.copy())
     gradient = Gradient(p, b, batch, rows.shift)
     rates = _rates(p, options, rows.sums(used))
-    adam = Adam(p.flat, BETA1, BETA2, EPSILON)
+    adam = Adam(p.flat, BETA1, options.beta2, EPSILON)
     rng = np.random.RandomState(seed)
     weight = (rows.weight / batch).astype(p.flat.dtype)[:, None]
     begin = time.perf_counter()
@@ -165,6 +173,8 @@ def train(
         share = _share(done)
         adam.descend(p.flat, g, rates, share)
         p.A[:] *= 1.0 - share * options.coef_learning_rate * options.weight_decay
+        if options.map_decay:
+            p.P[:] *= 1.0 - share * options.learning_rate * options.map_decay
     if advance is not None:
         advance((options.n_steps - reported) * options.batch_size)
     return p

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,14 @@ import numpy as np
 from nysplus._holdout import PairedComparison, Positions
 from nysplus._learning.gradients import Parameters
 from nysplus._learning.setup import score_unit
-from nysplus._ridge.probability import fit_scaling
+from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Block
 from nysplus._rows.targets import Targets
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
+
+# Probabilities below this count as this: one row that is surely wrong does not decide a choice.
+LEAST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -29,14 +32,14 @@ class HeldOutFold:
         Positions of the rows of the fold, and of all other rows.
     landmarks : ndarray or CSR matrix of shape (n, d)
         Of the unrefined model.
-    row_scores : ndarray of shape (held-out rows,)
-        Scores of the held-out rows by the unrefined model.
+    outputs : ndarray of shape (held-out rows, L)
+        Of the unrefined model for the held-out rows.
     """
 
     held_out: Positions
     others: Positions
     landmarks: Any
-    row_scores: Float
+    outputs: Float
 
 
 @dataclass(frozen=True)
@@ -59,14 +62,17 @@ class ValidationScores:
     weight : ndarray of shape (rows,)
     outputs : ndarray of shape (rows, L)
         Each row's outputs by the model that was trained without it.
-    unrefined_row_scores : ndarray of shape (rows,)
-        Scores of the rows by the unrefined model.
+    unrefined_outputs : ndarray of shape (rows, L)
+        The same by the unrefined model.
+    rows : ndarray of int
+        Numbers of the rows.
     """
 
     targets: Targets
     weight: Float
     outputs: Float
-    unrefined_row_scores: Float
+    unrefined_outputs: Float
+    rows: Positions
 
     @classmethod
     def of(
@@ -79,13 +85,33 @@ class ValidationScores:
             rows.targets.take(held_out),
             rows.weight[held_out],
             np.concatenate([model.outputs for model in models]),
-            np.concatenate([fold.row_scores for fold in folds]),
+            np.concatenate([fold.outputs for fold in folds]),
+            rows.numbers[held_out],
         )
+
+    @property
+    def unrefined(self) -> ValidationScores:
+        """The scores of the unrefined model in the place of the trained ones."""
+        return replace(self, outputs=self.unrefined_outputs)
 
     @property
     def row_scores(self) -> Float:
         """Scores of the rows: 1 or 0 for classes, minus the squared error for values."""
         return self.targets.row_scores(self.outputs)
+
+    @property
+    def accuracy(self) -> float:
+        """The weighted mean of the row scores."""
+        return float(self.weight @ self.row_scores / self.weight.sum())
+
+    @property
+    def log_loss(self) -> float:
+        """The weighted mean log-loss of classes or labels, at the best slope for these rows."""
+        labels, outputs = self.targets.labels, self.outputs / self.score_unit
+        slope = fit_scaling(outputs, labels, self.weight).slope
+        F, codes, weight = labels.choices(outputs, self.weight)
+        own = Scaling(slope, multilabel=False).probabilities(F)[np.arange(len(codes)), codes]
+        return float(-weight @ np.log(np.maximum(own, LEAST_PROBABILITY)) / weight.sum())
 
     @cached_property
     def fine_row_scores(self) -> Float:
@@ -119,4 +145,4 @@ class ValidationScores:
 
     def compared_with_unrefined(self, needed: float) -> PairedComparison:
         """Compare the trained models with the unrefined model."""
-        return PairedComparison.of(self.unrefined_row_scores, self.row_scores, self.weight, needed)
+        return PairedComparison.of(self.unrefined.row_scores, self.row_scores, self.weight, needed)

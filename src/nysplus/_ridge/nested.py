@@ -23,6 +23,7 @@ from nysplus._ridge.problem import RidgeProblem, choose_alpha, sum_moments
 from nysplus._ridge.solvers import GramFirst
 from nysplus._rows.blocks import Blocks
 from nysplus._typing import Float
+from nysplus.encoding.code import TableCode
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import Kernel
 
@@ -39,9 +40,11 @@ class NestedFit:
         landmarks, A = self.expansion.landmarks[order], self.expansion.dual_coef[order]
         return replace(self, expansion=replace(self.expansion, landmarks=landmarks, dual_coef=A))
 
-    def behind(self, projection: Float | None, center: Float | None) -> NestedFit:
-        """Return the same model for rows before the map ``x ↦ (x − c)P``."""
-        mapped = replace(self.expansion, projection=projection)
+    def behind(
+        self, projection: Float | None, center: Float | None, encoder: TableCode | None
+    ) -> NestedFit:
+        """Return the same model for rows before the map ``x ↦ (E(x) − c)P``."""
+        mapped = replace(self.expansion, projection=projection, encoder=encoder)
         return replace(self, expansion=mapped.with_center(center))
 
 

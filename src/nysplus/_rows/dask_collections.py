@@ -141,14 +141,18 @@ def lazily(X: Any, function: Callable[[Any], Any], width: int, names: Iterable[s
     if isinstance(X, (list, tuple)):
         return [dask.delayed(_of_block)(block, function) for block in X]
     if hasattr(X, "columns"):
-        features = X if names is None else X[list(names)]
-        return features.map_partitions(_framed, function)
-    example = function(np.zeros((1, width), dtype=X.dtype))
+        from dask.dataframe.utils import make_meta
+
+        features = X if names is None else X[list(feature_names(X, None, None, names))]
+        # not computed for rows that Dask makes up, which need not be of the kind of an object
+        meta = _framed(make_meta(features), function)
+        return features.map_partitions(_framed, function, meta=meta)
+    example = function(np.zeros((0, width), dtype=X.dtype))
     X = X.rechunk({1: X.shape[1]})
     if example.ndim == 1:
-        return X.map_blocks(function, dtype=example.dtype, drop_axis=1, meta=example[:0])
+        return X.map_blocks(function, dtype=example.dtype, drop_axis=1, meta=example)
     chunks = X.chunks[0], (example.shape[1],)
-    return X.map_blocks(function, dtype=example.dtype, chunks=chunks, meta=example[:0])
+    return X.map_blocks(function, dtype=example.dtype, chunks=chunks, meta=example)
 
 
 def _of_block(block: Any, function: Callable[[Any], Any]) -> Any:

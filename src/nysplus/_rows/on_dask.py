@@ -9,20 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn import config_context, get_config
 
 from nysplus._rows.blocks import Block, Work
 from nysplus._rows.dask_collections import Names, feature_names, partitions
 from nysplus._rows.dask_workers import WorkersLost, repeated, watched, worker_threads
+from nysplus._rows.look import Look
 from nysplus._rows.on_disk import Coding, SurveyedBlocks
 from nysplus._rows.readers import (
     BlockRows,
     Chunk,
+    Reading,
     Source,
     as_chunk,
     block_names,
@@ -34,6 +37,9 @@ from nysplus._rows.survey import Survey
 from nysplus._runtime.checkpoint import Step
 from nysplus._runtime.progress import Advance, Progress
 from nysplus._typing import Additive, Kind
+from nysplus.encoding import TableEncoder
+from nysplus.encoding.schema import TableSchema
+from nysplus.encoding.summary import TableSummary
 
 # Blocks may take the memory of a worker's thread divided by this number; the rest is for
 # partitions and sums.
@@ -43,7 +49,9 @@ SHOWN_ROWS = 1000
 Part = TypeVar("Part", bound=Additive)
 
 
-def open_dask(X: Any, y: Any, sample_weight: Any, features: Any) -> Source | DaskRows:
+def open_dask(
+    X: Any, y: Any, sample_weight: Any, features: Any, is_table: bool = False
+) -> Source | DaskRows:
     """Return the rows of a Dask collection, on the cluster of the active client if there is one.
 
     Parameters
@@ -52,15 +60,17 @@ def open_dask(X: Any, y: Any, sample_weight: Any, features: Any) -> Source | Das
     y, sample_weight : Dask array or series, array, column name, or None
     features : sequence of str, optional
         Columns of a data frame to use, in this order.
+    is_table : bool
+        Whether columns may have gaps, texts and dates. Sparse rows never have.
     """
     names = feature_names(X, y, sample_weight, features) if hasattr(X, "columns") else None
     parts = partitions(X, y, sample_weight, names)
     client = _client()
     if client is not None:
-        return DaskRows(client, parts, names)
+        return DaskRows(client, parts, names, is_table)
     import dask
 
-    return BlockRows(lambda: (dask.compute(part)[0] for part in parts), names)
+    return BlockRows(lambda: (dask.compute(part)[0] for part in parts), names, is_table)
 
 
 def _client() -> Any:
@@ -95,16 +105,19 @@ class DaskRows:
     client : distributed.Client
     parts : list
         ``(X, y, sample_weight)`` of delayed parts, the last two possibly None, or delayed ones.
-    n_features, dtype, feature_names, has_targets
+    n_features, dtype, sparse, feature_names, has_targets, is_table, schema
         As in a :class:`~nysplus._rows.readers.Source`.
     """
 
-    def __init__(self, client: Any, parts: list[Any], names: Names) -> None:
+    schema: TableSchema | None = None
+
+    def __init__(self, client: Any, parts: list[Any], names: Names, is_table: bool) -> None:
         self.client = client
         self.parts = parts
-        self.feature_names: Names = names
-        first = repeated(lambda: self._added({0: self._leaf(_described, 0)}, lambda number: None))
-        self.n_features, self.dtype = first.n_features, first.dtype
+        leaf = self._leaf(_described, 0, Reading(names, is_table))
+        first = repeated(lambda: self._added({0: leaf}, lambda number: None))
+        self.n_features, self.dtype, self.sparse = first.n_features, first.dtype, first.sparse
+        self.is_table = is_table and not first.sparse
         self.feature_names = names or first.names
         self.has_targets = first.targets is not None
         self._first = first
@@ -115,18 +128,37 @@ class DaskRows:
 
     def survey(self, kind: Kind | None, progress: Progress) -> Survey:
         """Return the survey of all rows, computed by the workers."""
+        found: Survey = self._first_pass(_surveyed, kind, "survey", progress)
+        return found
+
+    def look_at_columns(self, encoder: TableEncoder, progress: Progress) -> TableSummary:
+        """Return the summary of a table's columns, computed by the workers."""
+        found: Look = self._first_pass(_looked, encoder, "columns", progress)
+        return found.summary
+
+    def _first_pass(
+        self, function: Callable[..., Any], argument: Any, stage: str, progress: Progress
+    ) -> Any:
+        """Return the sum of a function over partitions whose numbers of rows are not known."""
         progress.passes += 1
-        with progress.stage("survey", None, None) as advance:
+        with progress.stage(stage, None, None) as advance:
 
-            def attempt() -> Survey:
-                first, numbers = self._first.traits, range(len(self.parts))
-                leaves = {number: self._leaf(_surveyed, number, kind, first) for number in numbers}
-                found: Survey = self._added(leaves, lambda number: advance(0))
-                return found
+            def attempt() -> Any:
+                traits, reading = self._first.traits, self._shared_reading()
+                leaves = {
+                    number: self._leaf(function, number, reading, argument, traits)
+                    for number in range(len(self.parts))
+                }
+                return self._added(leaves, lambda number: advance(0))
 
-            survey = repeated(attempt)
-            advance(survey.n_rows)
-        return survey
+            found = repeated(attempt)
+            advance(found.n_rows)
+        return found
+
+    def _shared_reading(self) -> Any:
+        """Return how partitions are read; with a schema, which may be large, as a future."""
+        reading = Reading(self.feature_names, self.is_table, self.schema)
+        return reading if self.schema is None else self._shared(reading)
 
     def total(self, job: Job[Part], sizes: list[int], advance: Advance) -> Part:
         """Return the sum of a job over all partitions."""
@@ -138,9 +170,9 @@ class DaskRows:
                 advance(uncounted.pop(number))
 
         def attempt() -> Part:
-            shared = self._shared(job)
+            shared, reading = self._shared(job), self._shared_reading()
             leaves = {
-                number: self._leaf(_summed, number, shared, starts[number])
+                number: self._leaf(_summed, number, reading, shared, starts[number])
                 for number in range(len(self.parts))
             }
             total: Part = self._added(leaves, count)
@@ -148,8 +180,8 @@ class DaskRows:
 
         return repeated(attempt)
 
-    def _shared(self, job: Job[Any]) -> Any:
-        """Return a job as a future on one worker, from which the others fetch it.
+    def _shared(self, job: Job[Any] | Reading) -> Any:
+        """Return an object as a future on one worker, from which the others fetch it.
 
         ``scatter(broadcast=True)`` never returns if one of the workers is lost meanwhile.
         """
@@ -169,8 +201,9 @@ class DaskRows:
         homes = np.unique(home).tolist()
 
         def attempt() -> list[Chunk]:
+            reading = self._shared_reading()
             leaves = {
-                number: self._leaf(_taken, number, rows[home == number] - starts[number])
+                number: self._leaf(_taken, number, reading, rows[home == number] - starts[number])
                 for number in homes
             }
             begun = {future.key: future for future in self._begun(leaves).values()}
@@ -183,11 +216,11 @@ class DaskRows:
         return join_chunks(repeated(attempt)).take(np.argsort(places))
 
     def _leaf(self, function: Callable[..., Any], number: int, *arguments: Any) -> Any:
-        """Return the delayed ``function(part, number, names, *arguments)`` of one partition."""
+        """Return the delayed ``function(part, number, *arguments)`` of one partition."""
         import dask
 
         leaf = dask.delayed(function, pure=False)
-        return leaf(self.parts[number], int(number), self.feature_names, *arguments)
+        return leaf(self.parts[number], int(number), *arguments)
 
     def _begun(self, leaves: dict[int, Any]) -> dict[int, Any]:
         """Return the futures of some partitions' leaves, each computed where its partition is.
@@ -308,8 +341,8 @@ class DaskBlocks(SurveyedBlocks):
 # ---- functions that run on the workers ---------------------------------------------------------
 
 
-def _chunk(raw: Any, number: int, names: Names) -> Chunk:
-    return as_chunk(raw, f"partition {number}", names)
+def _chunk(raw: Any, number: int, reading: Reading) -> Chunk:
+    return as_chunk(raw, f"partition {number}", reading)
 
 
 @dataclass(frozen=True)
@@ -318,29 +351,41 @@ class _Description:
 
     n_features: int
     dtype: np.dtype[Any]
+    sparse: bool
     targets: Any
     names: Names
     traits: tuple[str, ...]
 
 
-def _described(raw: Any, number: int, names: Names) -> _Description:
-    chunk = _chunk(raw, number, names)
+def _described(raw: Any, number: int, reading: Reading) -> _Description:
+    chunk = _chunk(raw, number, reading)
+    sparse = sp.issparse(chunk.X)
+    dtype = np.dtype(np.float64) if reading.is_table and not sparse else chunk.X.dtype
     shown = None if chunk.y is None else chunk.y[:SHOWN_ROWS]
-    found = block_names(raw)
-    return _Description(chunk.X.shape[1], chunk.X.dtype, shown, found, traits(chunk, found))
+    names = block_names(raw)
+    return _Description(chunk.X.shape[1], dtype, sparse, shown, names, traits(chunk, names))
+
+
+def _looked(
+    raw: Any, number: int, reading: Reading, encoder: TableEncoder, first: tuple[str, ...]
+) -> Look:
+    chunk = _chunk(raw, number, reading)
+    check_traits(chunk, block_names(raw), first)
+    return Look.at(chunk, encoder)
 
 
 def _surveyed(
-    raw: Any, number: int, names: Names, kind: Kind | None, first: tuple[str, ...]
+    raw: Any, number: int, reading: Reading, kind: Kind | None, first: tuple[str, ...]
 ) -> Survey:
-    chunk = _chunk(raw, number, names)
-    check_traits(chunk, block_names(raw), first)
+    given = _chunk(raw, number, replace(reading, schema=None))
+    check_traits(given, block_names(raw), first)
+    chunk = reading.numbers(given)
     return Survey.of(chunk.X, chunk.y, chunk.sample_weight, kind)
 
 
-def _summed(raw: Any, number: int, names: Names, job: Job[Part], start: int) -> Part:
+def _summed(raw: Any, number: int, reading: Reading, job: Job[Part], start: int) -> Part:
     """Return the sum over one partition, in blocks that fit in the memory of the worker."""
-    chunk = _chunk(raw, number, names)
+    chunk = _chunk(raw, number, reading)
     total = job.work.zero()
     with config_context(working_memory=min(job.working_memory, _worker_memory())):
         for part in job.work.slices(chunk.n_rows):
@@ -366,8 +411,8 @@ def _worker_memory() -> float:
     return float(limit / worker.state.nthreads / WORKER_SHARE / 2**20)
 
 
-def _taken(raw: Any, number: int, names: Names, rows: npt.NDArray[np.intp]) -> Chunk:
-    return _chunk(raw, number, names).take(rows)
+def _taken(raw: Any, number: int, reading: Reading, rows: npt.NDArray[np.intp]) -> Chunk:
+    return _chunk(raw, number, reading).take(rows)
 
 
 def _joined(first: Part, second: Part) -> Part:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from nysplus._rows.accumulators import ClassRows, MeanAndScatter
 from nysplus._rows.blocks import Block, RowBlocks, Work
-from nysplus._rows.readers import Chunk, Source, join_chunks
+from nysplus._rows.look import Look
+from nysplus._rows.readers import Chunk, Source, TypesChanged, join_chunks
 from nysplus._rows.survey import Survey
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import Journal, Step
@@ -22,6 +23,8 @@ from nysplus._runtime.memory import working_bytes
 from nysplus._runtime.progress import Progress
 from nysplus._runtime.threads import ahead, in_threads
 from nysplus._typing import Additive, Float, Kind, Rows
+from nysplus.encoding import TableEncoder
+from nysplus.encoding.summary import TableSummary
 
 Part = TypeVar("Part", bound=Additive)
 
@@ -80,6 +83,29 @@ def using_chunk_rules(rules: ChunkRules) -> Iterator[None]:
 def read(source: Source) -> Iterator[Chunk]:
     """Yield the chunks of a source; the next one is read while one is used."""
     return ahead(source.chunks(_chunk_rules.get().n_rows(source)))
+
+
+def look_at_columns(source: Source, encoder: TableEncoder, progress: Progress) -> TableSummary:
+    """Return the summary of a table's columns.
+
+    It takes one pass, and another one where the type of a column in text files has to change.
+    """
+    while True:
+        progress.passes += 1
+        parts = ahead(source.unread(_chunk_rules.get().n_rows(source)))
+        try:
+            with (
+                progress.stage("columns", source.n_rows, None) as advance,
+                closing(in_threads(lambda chunk: Look.at(chunk, encoder), parts)) as looks,
+            ):
+                found = next(looks)  # a source without rows has raised
+                advance(found.n_rows)
+                for seen in looks:
+                    found += seen
+                    advance(seen.n_rows)
+                return found.summary
+        except TypesChanged:
+            continue
 
 
 def survey_source(source: Source, kind: Kind | None, progress: Progress) -> Survey:

@@ -96,11 +96,12 @@ def _begin(path: Path, mode: int) -> tuple[Path, BinaryIO]:
         unfinished = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_BYTES)}.part")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         file = open(os.open(unfinished, flags, mode), "wb")  # noqa: SIM115  # closed by the caller
+        locked = True
         with suppress(OSError):  # a file system without locks
-            try_lock(file)
-        if is_linked(file):
+            locked = try_lock(file)
+        if locked and is_linked(file):
             return unfinished, file
-        file.close()  # another write has removed it before it was locked
+        file.close()  # another write has found it unlocked, and removes it
 
 
 def _take_over(file: BinaryIO, before: os.stat_result) -> None:

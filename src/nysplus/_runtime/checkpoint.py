@@ -55,7 +55,7 @@ def parameter_fingerprint(value: Any) -> Any:
 
 
 def fit_fingerprint(
-    estimator: str, parameters: Mapping[str, Any], rows_fingerprint: str
+    estimator: str, parameters: Mapping[str, Any], rows_fingerprint: str, schema: Any = None
 ) -> dict[str, str]:
     """Return the hashes that identify a fit: of its parameters and of its rows.
 
@@ -69,6 +69,8 @@ def fit_fingerprint(
     parameters : mapping from str to object
     rows_fingerprint : str
         Hash of the rows, targets and weights.
+    schema : object, optional
+        How the columns of a table are read: the hash of its rows is one of numbers.
     """
     known = {
         name: joblib.hash(parameter_fingerprint(value))
@@ -76,6 +78,8 @@ def fit_fingerprint(
         if name != "verbose"
     }
     known["working_memory"] = str(working_bytes())
+    if schema is not None:
+        known["the columns"] = joblib.hash(repr(schema))
     return {"estimator": estimator, **known, "the rows": rows_fingerprint}
 
 

@@ -74,8 +74,11 @@ class LearnedMetric(BaseEstimator):
         """Number of rounds, with the default resolved."""
         return self.n_rounds or (1 if self.kind == "full" else 2)
 
-    def check(self, kernel: Kernel, n_features: int) -> None:
-        """Raise unless the parameters fit the kernel and the rows. Called before any work."""
+    def check(self, kernel: Kernel, n_features: int | None) -> None:
+        """Raise unless the parameters fit the kernel and the rows. Called before any work.
+
+        The number of features is None as long as the code of a table is not known.
+        """
         if not _is_kind(self.kind):
             raise ValueError(
                 f"kind={self.kind!r} is not known. Allowed are 'diagonal', 'full', or an integer "
@@ -93,12 +96,12 @@ class LearnedMetric(BaseEstimator):
                 f"A metric is learned from the kernel's gradients, which {kernel!r} does not "
                 "have. Use RBF, or Matern with nu=1.5 or 2.5, or leave metric=None."
             )
-        if self.kind == "diagonal":
+        if self.kind == "diagonal" or n_features is None:
             return
         if not isinstance(self.kind, str) and self.kind > n_features:
             raise ValueError(
-                f"metric={self.kind} directions exceed the {n_features} features of X. Lower it, "
-                "or pass 'full'."
+                f"metric={self.kind} directions exceed the {n_features} features of X or of its "
+                "code. Lower it, or pass 'full'."
             )
         if n_features > MAX_MATRIX_FEATURES:
             raise ValueError(

@@ -7,7 +7,7 @@ therefore disjoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,14 +83,23 @@ class Width:
 
 
 def tune_kernel(
-    problem: Problem, selector: LandmarkSelector, n: int, rng: np.random.RandomState
+    problem: Problem,
+    selector: LandmarkSelector,
+    n: int,
+    rng: np.random.RandomState,
+    others: tuple[Kernel, ...] = (),
 ) -> Kernel:
     """Return the problem's kernel with the width that is best for `n` landmarks.
 
     O(2000 · n²) with at most 300 landmarks for each of nine widths, whatever the number of rows.
+    The kernels `others` are tuned as well, and the best of all is returned.
     """
-    validation, others = split(problem.blocks, VALIDATION_ROWS, LANDMARK_ROWS, rng)
-    return choose_width(validation, replace(problem, blocks=others), selector, n, rng).kernel
+    validation, rest = split(problem.blocks, VALIDATION_ROWS, LANDMARK_ROWS, rng)
+    widths = (
+        choose_width(validation, replace(problem, blocks=rest, kernel=kernel), selector, n, rng)
+        for kernel in (problem.kernel, *others)
+    )
+    return best_of(widths, lambda width: width.score).kernel
 
 
 def choose_width(
@@ -99,8 +108,9 @@ def choose_width(
     selector: LandmarkSelector,
     n: int,
     rng: np.random.RandomState,
+    octaves: Iterable[int] = tuple(sorted(OCTAVES, key=abs)),
 ) -> Width:
-    """Return the kernel with the best of nine widths.
+    """Return the kernel with the best of several widths.
 
     Parameters
     ----------
@@ -114,10 +124,28 @@ def choose_width(
     n : int
         Number of landmarks of the final model.
     rng : RandomState
+    octaves : iterable of int
+        Widths, as powers of two of ``gamma="scale"``: of equal scores the first one is chosen.
     """
     middle = _with_gamma(problem.kernel, "scale").resolve(problem.blocks, rng)
     Z = _landmarks(replace(problem, kernel=middle), selector, n, rng)
-    return best_of(_widths(validation, middle, Z, problem.alphas, rng), lambda width: width.score)
+    gamma: Any = middle.get_params()["gamma"]
+    kernels = (_with_gamma(middle, gamma * 2.0**octave) for octave in octaves)
+    widths = (_scored(validation, kernel, Z, problem.alphas, rng) for kernel in kernels)
+    return best_of(widths, lambda width: width.score)
+
+
+def score_kernel(
+    validation: Block,
+    problem: Problem,
+    selector: LandmarkSelector,
+    n: int,
+    rng: np.random.RandomState,
+) -> Width:
+    """Return the score of the problem's own kernel (see :func:`choose_width`)."""
+    kernel = problem.kernel.resolve(problem.blocks, rng)
+    Z = _landmarks(replace(problem, kernel=kernel), selector, n, rng)
+    return _scored(validation, kernel, Z, problem.alphas, rng)
 
 
 def _with_gamma(kernel: Kernel, gamma: Any) -> Kernel:
@@ -137,20 +165,17 @@ def _landmarks(
     return STAND_INS[kind].select(replace(problem, approximation=StandardMap()), n, rng).points
 
 
-def _widths(
+def _scored(
     validation: Block,
-    middle: Kernel,
+    kernel: Kernel,
     Z: Any,
     alphas: tuple[float, ...],
     rng: np.random.RandomState,
-) -> Iterator[Width]:
-    """Score all widths, the middle ones first: of equal scores the first one is chosen."""
-    gamma: Any = middle.get_params()["gamma"]
-    for octave in sorted(OCTAVES, key=abs):
-        kernel = _with_gamma(middle, gamma * 2.0**octave)
-        accuracies, errors = _leave_one_out(validation, kernel, Z, alphas, rng)
-        accuracy = None if accuracies is None else float(accuracies.max())
-        yield Width(kernel, Z, accuracy, float(errors.min()))
+) -> Width:
+    """Score a kernel with the best ridge."""
+    accuracies, errors = _leave_one_out(validation, kernel, Z, alphas, rng)
+    accuracy = None if accuracies is None else float(accuracies.max())
+    return Width(kernel, Z, accuracy, float(errors.min()))
 
 
 def _leave_one_out(

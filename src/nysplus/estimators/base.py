@@ -22,6 +22,7 @@ from nysplus._fit.parameters import (
     AdvisingMixin,
     AlphaLike,
     CheckpointLike,
+    EncoderLike,
     GammaLike,
     KernelLike,
     RandomStateLike,
@@ -32,14 +33,21 @@ from nysplus._fit.score import evaluate
 from nysplus._learning.refine import Refinement
 from nysplus._rows.applying import apply_to_rows
 from nysplus._rows.frames import split_frame
-from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
+from nysplus._rows.opening import (
+    RowsToOpen,
+    TargetSpec,
+    is_elsewhere,
+    open_rows,
+    schema_of,
+)
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.checkpoint import FileJournal, Journal, fit_fingerprint
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of
 from nysplus._typing import Float, Kind
 from nysplus._validation import check_count, check_some_weigh
+from nysplus.encoding.table_encoder import make_encoder
 from nysplus.expansion import KernelExpansion
-from nysplus.kernels import make_kernel
+from nysplus.kernels import RBF, make_kernel
 from nysplus.persistence import save
 
 
@@ -52,6 +60,11 @@ def sums_rows(estimator: KernelMachine) -> bool:
                 f"{name}={value!r} goes by all rows at once, which partial_fit does not see. "
                 f"Leave {name}={left}, or fit."
             )
+    if isinstance(estimator.n_components, str):
+        raise AttributeError(
+            f"n_components={estimator.n_components!r} goes by all rows at once, which partial_fit "
+            "does not see. Pass the number of landmarks, or fit."
+        )
     return True
 
 
@@ -63,10 +76,12 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
 
     _kind: ClassVar[Kind]
     # set by the classes below
+    n_components: int | str
     kernel: KernelLike
     gamma: GammaLike
     refine: bool | Refinement
     budget: int | str | None
+    encoder: EncoderLike
     random_state: RandomStateLike
     # set by a fit
     n_features_in_: int
@@ -78,21 +93,31 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
 
     def _plan(self, rows: RowsToOpen) -> Plan:
         """Check all parameters, before any work."""
-        kernel = make_kernel(self.kernel, gamma=self.gamma)
-        return make_plan(self, kernel, rows.n_features, rows.dtype, rows.kind)
+        automatic = isinstance(self.kernel, str) and self.kernel == "auto"
+        if automatic and self.gamma not in ("scale", "auto"):
+            raise ValueError(
+                f"gamma={self.gamma!r} has no effect beside kernel='auto', which chooses the width "
+                "as well. Leave gamma='scale', or name a kernel."
+            )
+        kernel = RBF("auto") if automatic else make_kernel(self.kernel, gamma=self.gamma)
+        plan = make_plan(self, kernel, rows.n_features, rows.dtype, rows.kind)
+        return plan.with_any_kernel() if automatic else plan
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: CheckpointLike | None) -> None:
         """Fit a model to all rows and adopt it."""
         journal = Journal() if checkpoint is None else FileJournal(checkpoint)
         columns = copy(self)  # which scikit-learn's validation writes to
-        rows = open_rows(columns, X, y, sample_weight, self._target_spec())
+        encoder = make_encoder(self.encoder)
+        rows = open_rows(columns, X, y, sample_weight, self._target_spec(), encoder=encoder)
         plan = self._plan(rows)
         with journal, progress_of(self, X, y) as progress:
             blocks, code = rows.open(progress, journal)
             assert code is not None
             rng = check_random_state(self.random_state)
-            name, params = type(self).__name__, self.get_params(deep=False)
-            rng = journal.begin(lambda: fit_fingerprint(name, params, blocks.fingerprint()), rng)
+            name, params, schema = type(self).__name__, self.get_params(False), schema_of(columns)
+            rng = journal.begin(
+                lambda: fit_fingerprint(name, params, blocks.fingerprint(), schema), rng
+            )
             model = fit_model(plan, blocks, code, Columns.of(columns), rng)
             passes = "1 pass" if model.n_passes == 1 else f"{model.n_passes} passes"
             progress.note(f"{passes} over {blocks.n_rows:,} rows")
@@ -106,7 +131,8 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
         spec = replace(
             self._target_spec(), code=code, needs_two_classes=False, needs_weight=model is None
         )
-        rows = open_rows(columns, X, y, sample_weight, spec, reset=model is None)
+        encoder = make_encoder(self.encoder)
+        rows = open_rows(columns, X, y, sample_weight, spec, model is None, encoder)
         plan = self._plan(rows)
         rng = check_random_state(self.random_state)
         with progress_of(self, X, y) as progress:
@@ -321,7 +347,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
 
     @property
     def model_bytes_(self) -> int:
-        """Bytes of the landmarks, coefficients, intercepts, learned map and centre."""
+        """Bytes of landmarks, coefficients, intercepts, map, centre, linear term and encoder."""
         return self.expansion_.n_bytes
 
     @property
@@ -367,4 +393,8 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        if self.encoder is not None:
+            tags.input_tags.allow_nan = True
+            tags.input_tags.string = True
+            tags.input_tags.categorical = True
         return tags

@@ -14,6 +14,7 @@ from nysplus._fit.parameters import (
     AlphaLike,
     ApproximationLike,
     CheckpointLike,
+    EncoderLike,
     GammaLike,
     KernelLike,
     MetricLike,
@@ -47,12 +48,21 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=100
-        Number of landmarks, the paper's n_f. Model size and prediction time grow with it.
+    n_components : int or "auto", default=100
+        Number of landmarks, the paper's n_f. Model size and prediction time grow with it. "auto"
+        doubles it from 50 on, and takes the number that no larger one exceeds by more than a
+        standard error on held-out rows; it stops after two larger numbers that do not. The models
+        that are compared are fitted to at most 20,000 rows. The largest number is half the rows up
+        to 500, then an eighth of the rows up to 2000. With a `budget`, or with landmarks given as
+        `selection`, "auto" has no effect.
     kernel : str, Kernel or callable, default="rbf"
         A name ("additive_chi2", "chi2", "cosine", "laplacian", "linear", "matern", "poly",
         "polynomial", "rbf", "sigmoid"), an object of :mod:`nysplus.kernels`, or a function of
-        two rows. An object has its own parameters; `gamma` must then keep its default.
+        two rows. An object has its own parameters; `gamma` must then keep its default. "auto"
+        chooses by leave-one-out on a few thousand rows: with an `encoder` between standardised
+        columns and the thermometer code, whose RBF kernel is one of the ℓ1 distance, and three
+        widths of each; without one between "rbf" and "laplacian" and nine widths of each, or only
+        the widths of "rbf" where landmarks are learned.
     gamma : "scale", "median", "auto", None or float, default="scale"
         Width of a named kernel. "scale": ``1 / (n_features * X.var())``. "median": from the
         median distance between rows. "auto": the best of nine widths around "scale" by
@@ -81,12 +91,20 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         Largest size of the model: "16kB", "1.5MB" (1 kB is 1024 bytes), or a number of bytes. The
         number of landmarks (at most 2000), the type of the stored numbers (float32, float16, or
         int8 with a scale per column) and, with `refine`, the rank of the map are chosen on
-        held-out rows. `n_components` is ignored. The size reached is in `model_bytes_`.
+        held-out rows. `n_components` is ignored. With an `encoder` a linear function of the coded
+        table, which needs no landmarks, is compared as well, down to a few hundred bytes: columns
+        that contribute least are left out. The size reached is in `model_bytes_`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         Learn a weight per feature ("diagonal"), a linear map of the features ("full"), or a map
         to the given number of directions (an integer) before the fit, from the gradients of a
         pilot model on a sample of the rows. The kernel's width is chosen with it, and `gamma` is
         ignored.
+    encoder : None, "auto" or TableEncoder, default=None
+        None: X has numbers, which the kernel compares as they are. "auto", or a
+        :class:`~nysplus.encoding.TableEncoder` with choices of its own: X is a table as it comes,
+        with numbers on any scale, categories, gaps and dates, and its encoding is part of the
+        model. Whether numbers are standardised or get a thermometer code is chosen by
+        leave-one-out, and with `refine` on held-out rows. Sparse rows are used as they are.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, as in scikit-learn.
     random_state : int, RandomState or None, default=None
@@ -159,7 +177,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     @advising
     def __init__(
         self,
-        n_components: int = 100,
+        n_components: int | str = 100,
         *,
         kernel: KernelLike = "rbf",
         gamma: GammaLike = "scale",
@@ -169,6 +187,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         refine: bool | Refinement = False,
         budget: int | str | None = None,
         metric: MetricLike = None,
+        encoder: EncoderLike = None,
         class_weight: dict[Any, float] | str | None = None,
         random_state: RandomStateLike = None,
         verbose: int = 0,
@@ -182,6 +201,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         self.refine = refine
         self.budget = budget
         self.metric = metric
+        self.encoder = encoder
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
@@ -247,7 +267,8 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         `n_components` together: the model is then the one of a single call with all of them. If
         the first rows are not typical, set ``gamma``, ``selection`` (an array) and ``alpha``, or
         `fit` on a typical sample first: these three are kept, its rows are not. `retune` chooses
-        the ridge again. Rows of weight zero are ignored.
+        the ridge again. Rows of weight zero are ignored. With an `encoder`, columns, knots and
+        levels are those of the first call.
 
         Parameters
         ----------

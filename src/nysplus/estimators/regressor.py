@@ -12,6 +12,7 @@ from nysplus._fit.parameters import (
     AlphaLike,
     ApproximationLike,
     CheckpointLike,
+    EncoderLike,
     GammaLike,
     KernelLike,
     MetricLike,
@@ -32,8 +33,9 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
 
     Parameters
     ----------
-    n_components : int, default=100
-        Number of landmarks. Model size and prediction time grow with it.
+    n_components : int or "auto", default=100
+        Number of landmarks. Model size and prediction time grow with it. "auto": as for
+        :class:`NystroemClassifier`, by the squared error.
     kernel : str, Kernel or callable, default="rbf"
         As for :class:`NystroemClassifier`.
     gamma : "scale", "median", "auto", None or float, default="scale"
@@ -54,6 +56,12 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
         As for :class:`NystroemClassifier`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         As for :class:`NystroemClassifier`.
+    encoder : None, "auto" or TableEncoder, default=None
+        None: X has numbers, which the kernel compares as they are. "auto", or a
+        :class:`~nysplus.encoding.TableEncoder` with choices of its own: X is a table as it comes,
+        with numbers on any scale, categories, gaps and dates, and its encoding is part of the
+        model. Whether numbers are standardised or get a thermometer code is chosen by
+        leave-one-out, and with `refine` on held-out rows. Sparse rows are used as they are.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
         1: a live progress line on a terminal. 2: also one line per pass if the output is a file
@@ -98,7 +106,7 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
     @advising
     def __init__(
         self,
-        n_components: int = 100,
+        n_components: int | str = 100,
         *,
         kernel: KernelLike = "rbf",
         gamma: GammaLike = "scale",
@@ -108,6 +116,7 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
         refine: bool | Refinement = False,
         budget: int | str | None = None,
         metric: MetricLike = None,
+        encoder: EncoderLike = None,
         random_state: RandomStateLike = None,
         verbose: int = 0,
     ) -> None:
@@ -120,6 +129,7 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
         self.refine = refine
         self.budget = budget
         self.metric = metric
+        self.encoder = encoder
         self.random_state = random_state
         self.verbose = verbose
 

@@ -1,4 +1,4 @@
-"""Write models as one C header: C99, tables and loops, no heap, ``expf`` alone of libm.
+"""Write models as one C header: C99, tables and loops, no heap, and ``expf`` of libm.
 
 The functions are in ``c_templates/*.h``: ``$word`` is filled in, ``@`` becomes the name of the
 model and ``@@`` the same in capitals. A ``${word}`` at the beginning of a line stands for any
@@ -9,92 +9,42 @@ number of whole lines, none included. Words between backquotes depend on the typ
 from __future__ import annotations
 
 import re
-import textwrap
 import warnings
 from collections.abc import Iterable
 from dataclasses import fields
-from importlib import resources
-from string import Template
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nysplus._runtime.atomic_file import write_whole
 from nysplus.expansion import PackedArray
+from nysplus.export.c_encoding import code_tables, encoding
+from nysplus.export.c_inputs import constants, input_comment
 from nysplus.export.c_kernels import CKernel, c_kernel, in_real, literal, number
 from nysplus.export.c_model import MAX_CHANGE, WRONG, CModel, c_model
+from nysplus.export.c_text import (
+    entry,
+    filled,
+    identifier,
+    indented,
+    string,
+    table,
+    tables,
+    template,
+)
 from nysplus.export.contents import Contents, contents_of
 
 __all__ = ["to_c"]
 
-# Types of the tables.
-C_TYPES = {"float64": "double", "float32": "float", "float16": "uint16_t", "int8": "int8_t"}
-
-# A line of the comment at the top of the header.
+# A line of the comment at the top of a header, if rows are double.
 WHY_DOUBLE = " * x is double because float has too few digits or too small a range for it.\n"
-
-
-def _template(name: str) -> str:
-    """Return the text of a template."""
-    file = resources.files("nysplus.export") / "c_templates" / f"{name}.h"
-    return file.read_text(encoding="ascii")
-
-
-def _filled(name: str, **values: Any) -> str:
-    """Return a template with its words filled in."""
-    return Template(_template(name)).substitute(values)
-
-
-# -- names and tables ----------------------------------------------------------------------------
-
-
-def _string(label: str) -> str:
-    """Return a string literal of the UTF-8 bytes: plain characters, octal escapes for the rest."""
-    plain = re.compile(rb"[A-Za-z0-9 _.,:;+*/=<>()\[\]{}#&|~^!$%'-]")
-    parts = (bytes([byte]) for byte in label.encode())
-    return '"' + "".join(p.decode() if plain.match(p) else f"\\{p[0]:03o}" for p in parts) + '"'
-
-
-def _identifier(name: str) -> str:
-    """Return a valid C name: characters other than letters and digits become ``_``."""
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"name={name!r} is not allowed. Pass the first part of all C names.")
-    clean = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return clean if clean[0].isalpha() else f"model_{clean.lstrip('_')}"
-
-
-def _table(c_type: str, name: str, values: Iterable[str], size: int) -> str:
-    """Return the definition of a table."""
-    lines = textwrap.wrap(", ".join(values), 96, break_long_words=False, break_on_hyphens=False)
-    body = "\n".join(f"    {line}" for line in lines)
-    return f"static const {c_type} {name}[{size}] = {{\n{body}\n}};\n"
-
-
-def _tables(name: str, stored: PackedArray) -> str:
-    """Return the definition of the values, and of the scales where there are any."""
-    values: npt.NDArray[Any] = stored.values
-    if values.dtype == np.float16:
-        texts = [f"0x{bits:04x}" for bits in values.ravel().view(np.uint16)]
-    elif values.dtype == np.int8:
-        texts = [str(value) for value in values.ravel()]
-    elif values.dtype == np.float64:
-        texts = [repr(float(value)) for value in values.ravel()]
-    else:
-        texts = [literal(value) for value in values.ravel()]
-    text = _table(C_TYPES[values.dtype.name], name, texts, values.size)
-    if stored.scale is None:
-        return text
-    scales = [literal(value) for value in np.atleast_1d(stored.scale)]
-    return text + _table("float", f"{name}_scale", scales, len(scales))
+# A line of the same comment, if the model encodes tables.
+CODE = " * E(x) is the code of a row; its numbers that are in no table are constants of @_encode.\n"
 
 
 def _entry(table: str, stored: PackedArray, index: str) -> str:
     """Return the expression of a stored value as float, without its scale."""
-    if stored.values.dtype == np.float16:
-        return f"@_half(@_{table}[{index}])"
-    entry = f"@_{table}[{index}]"
-    return f"(float){entry}" if stored.values.dtype == np.int8 else entry
+    return entry(f"@_{table}", stored.values.dtype, index)
 
 
 def _scale(table: str, stored: PackedArray, column: str) -> str:
@@ -102,13 +52,6 @@ def _scale(table: str, stored: PackedArray, column: str) -> str:
     if stored.scale is None:
         return ""
     return f" * @_{table}_scale[{column if stored.scale.ndim else '0'}]"
-
-
-# -- functions -----------------------------------------------------------------------------------
-
-
-def _indented(statements: str, depth: int) -> str:
-    return textwrap.indent(statements, "    " * depth) + "\n" if statements else ""
 
 
 def _feature(model: CModel, i: str) -> str:
@@ -122,8 +65,25 @@ def _feature(model: CModel, i: str) -> str:
     return f"(float)({feature})" if wide and model.real == "float" else feature
 
 
+def _from_code(model: CModel) -> str:
+    """Return the statements that compute ``u = (E(x) - c) P``."""
+    P, c = model.content.stored.projection, model.content.stored.center
+    each = "for (int j = 0; j < @@_RANK; j++)"
+    start = "`0.0`" if model.origin is None else "@_origin[j]"
+    lines = ["`float` u[@@_RANK];", f"{each} u[j] = {start};", "@_encode(x, u);"]
+    if c is not None and model.origin is None:
+        lines.append(f"{each} u[j] = (`float`)(u[j] - @_center[j]);")
+    if P is not None:
+        value = _entry("projection", P, "j") if P.values.ndim == 1 else ""
+        factor = (value + _scale("projection", P, "j")).removeprefix(" * ")
+        lines += [f"{each} u[j] *= {factor};"] if factor else []
+    return "\n".join(lines)
+
+
 def _coordinates(model: CModel) -> str:
     """Return the statements that compute ``u = (x - c) P``."""
+    if model.content.encoder is not None:
+        return _from_code(model)
     stored = model.content.stored.projection
     if stored is None:
         feature = _feature(model, "j")
@@ -134,13 +94,13 @@ def _coordinates(model: CModel) -> str:
         value = f"{_entry('projection', stored, 'j')}{_scale('projection', stored, 'j')}"
         product = f"{_feature(model, 'j')} * {value}"
         return f"`float` u[@@_RANK];\nfor (int j = 0; j < @@_RANK; j++) u[j] = {product};"
-    entry = _entry("projection", stored, "i * @@_RANK + j")
+    cell = _entry("projection", stored, "i * @@_RANK + j")
     lines = [
         "`float` u[@@_RANK];",
         "for (int j = 0; j < @@_RANK; j++) u[j] = `0.0`;",
         "for (int i = 0; i < @@_FEATURES; i++)",
         "    for (int j = 0; j < @@_RANK; j++)",
-        f"        u[j] += {_feature(model, 'i')} * {entry};",
+        f"        u[j] += {_feature(model, 'i')} * {cell};",
     ]
     if stored.scale is not None:
         by = _scale("projection", stored, "j").removeprefix(" * ")
@@ -152,14 +112,14 @@ def _scoring(model: CModel, kernel: CKernel) -> str:
     """Return the function that computes ``k((x - c) P, Z) A + b``."""
     stored = model.content.stored
     Z, A, b = stored.landmarks, stored.dual_coef, stored.intercept
-    return _filled(
+    return filled(
         "scores",
         row=model.row,
-        projecting=_indented(_coordinates(model), 1),
-        start=_indented(kernel.start, 2),
+        projecting=indented(_coordinates(model), 1),
+        start=indented(kernel.start, 2),
         coordinate=f"{_entry('landmarks', Z, 'i * @@_RANK + j')}{_scale('landmarks', Z, 'j')}",
-        terms=_indented(kernel.terms, 3),
-        final=_indented(kernel.final, 2),
+        terms=indented(kernel.terms, 3),
+        final=indented(kernel.final, 2),
         value=kernel.value,
         coefficient=_entry("dual_coef", A, "i * @@_SCORES + c"),
         score=f"scores[c]{_scale('dual_coef', A, 'c')} + {_entry('intercept', b, 'c')}",
@@ -171,11 +131,11 @@ def _predicting(model: CModel) -> str:
     content = model.content
     binary = content.kind == "classes" and content.n_outputs == 1
     kind = "two_classes" if binary else content.kind
-    predictions = _filled(kind, row=model.row)
+    predictions = filled(kind, row=model.row)
     if content.slope is None:
         return predictions
     slope, twice = number(content.slope), number(2.0 * content.slope)
-    probabilities = _filled(f"{kind}_probabilities", slope=slope, twice=twice, row=model.row)
+    probabilities = filled(f"{kind}_probabilities", slope=slope, twice=twice, row=model.row)
     return f"{predictions}\n{probabilities}"
 
 
@@ -192,30 +152,46 @@ def _classes(content: Contents) -> str:
         if not small:
             texts = [f"{text}LL" for text in texts]
     else:
-        c_type, texts = "char *const", [_string(str(label)) for label in classes]
-    return _table(c_type, "@_classes", texts, len(classes)) + "\n"
+        c_type, texts = "char *const", [string(str(label)) for label in classes]
+    return table(c_type, "@_classes", texts, len(classes)) + "\n"
 
 
-def _header(estimator: str, model: CModel, name: str) -> str:
-    """Return the text of the header."""
-    content = model.content
-    stored, kernel = content.stored, c_kernel(content.kernel)
-    n, r = stored.landmarks.values.shape
-    arrays = {
-        field.name: array
-        for field in fields(stored)
-        if (array := getattr(stored, field.name)) is not None
-    }
-    helpers, scoring = list(kernel.helpers), _scoring(model, kernel)
+def _arrays(model: CModel) -> dict[str, PackedArray]:
+    """Return the tables of the header by name."""
+    stored, origin = model.content.stored, model.origin
+    arrays = {field.name: getattr(stored, field.name) for field in fields(stored)}
+    if origin is not None:
+        arrays |= {"center": None, "origin": origin}
+    if model.content.encoder is not None:
+        arrays |= code_tables(model.content.encoder)
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def _helpers(model: CModel, kernel: CKernel, arrays: dict[str, PackedArray]) -> str:
+    """Return the functions that the function of the scores calls."""
+    helpers = list(kernel.helpers)
     if model.real == "double":
         helpers = ["root"] if helpers else []
     if any(array.values.dtype == np.float16 for array in arrays.values()):
         helpers.append("half")
+    texts = [template(helper) for helper in helpers]
+    if model.content.encoder is not None:
+        P = model.content.stored.projection
+        texts.append(encoding(model.content.encoder, model.row, P))
+    return "".join(f"{text}\n" for text in texts)
+
+
+def _header(estimator: str, model: CModel, name: str) -> str:
+    """Return the text of the header."""
+    content, arrays = model.content, _arrays(model)
+    kernel = c_kernel(content.kernel)
+    helpers, scoring = _helpers(model, kernel, arrays), _scoring(model, kernel)
+    n, r = content.stored.landmarks.values.shape
     sizes = {"FEATURES": content.n_features, "RANK": r, "LANDMARKS": n, "SCORES": content.n_outputs}
     if content.kind == "classes":
         sizes["CLASSES"] = len(content.classes)
     width = getattr(content.kernel, "gamma", None)
-    text = _filled(
+    text = filled(
         "header",
         model=estimator,
         n_features=content.n_features,
@@ -223,24 +199,35 @@ def _header(estimator: str, model: CModel, name: str) -> str:
         outputs=_output_names(content),
         u=_mapped(model),
         formula=kernel.formula + (f",  g = {width:.9g}" if width else ""),
-        n_bytes=stored.n_bytes,
+        n_bytes=sum(array.n_bytes for array in arrays.values()),
         types=", ".join(f"{key} {array.values.dtype.name}" for key, array in arrays.items()),
         stack=(8 if model.real == "double" else 4)
         * ((r if "` u[" in scoring else 0) + 2 * content.n_outputs),
+        code="" if content.encoder is None else CODE,
+        libm=_libm(helpers),
         row=model.row,
         why_double=WHY_DOUBLE if model.row != model.real else "",
+        inputs="" if content.schema is None else input_comment(content.schema),
         includes=_includes(arrays.values(), helpers),
         sizes="".join(f"#define @@_{key} {value}\n" for key, value in sizes.items()),
+        constants="" if content.schema is None else constants(content.schema),
         classes=_classes(content),
-        tables="\n".join(_tables(f"@_{key}", array) for key, array in arrays.items()),
-        helpers="".join(f"{_template(helper)}\n" for helper in helpers),
+        tables="\n".join(tables(f"@_{key}", array) for key, array in arrays.items()),
+        helpers=helpers,
         scores=scoring,
         predictions=_predicting(model),
     )
     return in_real(text, model.real).replace("@@", name.upper()).replace("@", name)
 
 
-def _includes(arrays: Iterable[PackedArray], helpers: list[str]) -> str:
+def _libm(functions: str) -> str:
+    """Return the functions of libm for the comment: those of the kernel, and of a code."""
+    names = sorted(set(re.findall(r"\b(cos|sin|floorf?|expm1f?|logf?|log1pf?)(?=[`(])", functions)))
+    marked = [f"`{name}`" if name in ("cos", "sin") else name for name in names]
+    return f"`exp`, {', '.join(marked)}" if marked else "`exp` alone"
+
+
+def _includes(arrays: Iterable[PackedArray], helpers: str) -> str:
     """Return the lines that include headers of the C library."""
     integers = any(array.values.dtype in (np.int8, np.float16) for array in arrays)
     includes = ["#include <math.h>"]
@@ -261,7 +248,8 @@ def _output_names(content: Contents) -> str:
 def _mapped(model: CModel) -> str:
     """Return the formula of u for the comment."""
     stored = model.content.stored
-    x = "x" if stored.center is None else "(x - c)"
+    x = "x" if model.content.encoder is None else "E(x)"
+    x = x if stored.center is None else f"({x} - c)"
     if model.unit != 1.0:
         x = f"{model.unit:g} {x}"
     if stored.projection is None:
@@ -291,7 +279,8 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
     """Return a fitted model as one self-contained C99 header.
 
     It consists of tables and ``static inline`` functions, allocates no memory, and calls no
-    function of the C library but ``expf``. With the default name::
+    function of libm but ``expf``, and those that the code of a table needs. With the default
+    name::
 
         int nysplus_predict(const float *x);       /* position in nysplus_classes */
         void nysplus_scores(const float *x, float *scores);
@@ -306,19 +295,26 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
     learned map or a centre. Kernels that fall off with the distance
     give the intercepts as scores of rows far from all landmarks, infinite rows included.
 
+    A model that encodes tables takes a row of raw numbers, in an order that the comment at the top
+    lists: numbers, seconds since 1970 in UTC for dates, and for each category a constant of an
+    enum of its levels (``NYSPLUS_CITY_ROME``), −1 for any other level. NAN stands for a gap, also
+    with ``-ffast-math``. The positions have names as well: ``x[NYSPLUS_X_CITY]``.
+
     Parameters
     ----------
-    model : NystroemClassifier or NystroemRegressor
+    model : NystroemClassifier, NystroemRegressor or Pipeline
         Fitted, with a kernel of :mod:`nysplus.kernels` other than ``FunctionKernel``; a polynomial
-        one needs a whole degree.
+        one needs a whole degree. A pipeline becomes one model, see
+        :func:`~nysplus.from_pipeline`.
     path : path, optional
         A file to write the header to, in one step.
     name : str, default="nysplus"
         The first part of all C names; characters that C does not allow in names become ``_``.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Type of the tables: "auto" keeps float32, float16 and int8, and makes float64 float32;
-        "float32" makes all tables float32, which takes more bytes and less time; "float64" makes
-        all tables, rows and outputs double, for models whose large coefficients float cannot hold.
+        "float32" makes all tables float32, which takes more bytes and less time, but for the
+        knots of an encoder that only float64 keeps apart; "float64" makes all tables, rows and
+        outputs double, for models whose large coefficients float cannot hold.
 
     Returns
     -------
@@ -339,7 +335,7 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
             "float64), 'float32' or 'float64'; a model is stored in float16 or int8 if it is "
             "fitted or compressed to a budget."
         )
-    prefix, written = _identifier(name), c_model(contents_of(model), dtype)
+    prefix, written = identifier(name), c_model(contents_of(model), dtype)
     _check_change(written.change)
     text = _header(type(model).__name__, written, prefix)
     if path is not None:

@@ -50,14 +50,14 @@ def in_real(text: str, real: str) -> str:
     """Return statements for a type of real numbers, "float" or "double".
 
     In statements and templates, everything that depends on the type is between backquotes: the
-    type itself, the function ``exp``, and numbers.
+    type itself, functions of libm, and numbers.
     """
 
     def written(mark: re.Match[str]) -> str:
         if mark[1] == "float":
             return real
-        if mark[1] == "exp":
-            return "expf" if real == "float" else "exp"
+        if mark[1] in ("exp", "cos", "sin"):
+            return f"{mark[1]}f" if real == "float" else mark[1]
         return literal(float(mark[1])) if real == "float" else repr(float(mark[1]))
 
     text = re.sub("`([^`]+)`", written, text)

@@ -3,7 +3,7 @@
 The arithmetic of the header is float, unless double is asked for. Features far from zero have a
 centre subtracted, in double if float has too few digits for the rows themselves. Features that are
 very large or very small are multiplied by a power of two, so that squares stay in the range of
-float.
+float. Columns of a code are near one, and need neither; their centre is subtracted after the map.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from nysplus._typing import Float
 from nysplus.expansion import PackedArray, PackedExpansion, pack_array
+from nysplus.export.c_encoding import encoded, in_c_types
 from nysplus.export.c_kernels import c_kernel
 from nysplus.export.contents import Contents
 from nysplus.export.rounding import compared_rows, exact_scores, largest_change
@@ -41,7 +42,7 @@ class CModel:
     content : Contents
         With tables in types that C has, in the unit.
     unit : float
-        A power of two, by which rows minus the centre are multiplied.
+        A power of two, by which rows minus the centre are multiplied; 1 for coded rows.
     row, real : "float" or "double"
         Type of the features of a row, and of all arithmetic after the centre is subtracted.
     change : float
@@ -55,27 +56,41 @@ class CModel:
     real: str = "float"
     change: float = 0.0
 
+    @property
+    def origin(self) -> PackedArray | None:
+        """``-cP`` without the scale of P, which sums over code columns start from; None if zero."""
+        stored = self.content.stored
+        P, c = stored.projection, stored.center
+        if self.content.encoder is None or c is None or P is None or P.values.ndim == 1:
+            return None
+        start = -(c.unpacked().astype(np.float64) @ P.values.astype(np.float64))
+        return PackedArray(start.astype(TYPES[self.real]))
+
     def scores(self, rows: Float) -> Float:
         """Return the scores of rows with the arithmetic of the header."""
         stored, real = self.content.stored, TYPES[self.real]
         X: Float = rows.astype(TYPES[self.row])
-        if stored.center is not None:
+        if self.content.encoder is not None:
+            X = encoded(self.content.encoder, X, real)
+        if stored.center is not None and self.origin is None:
             X = X - stored.center.values
         U: Float = (X * X.dtype.type(self.unit)).astype(real)
         if stored.projection is not None:
-            U = _mapped(U, stored.projection)
+            U = _mapped(U, stored.projection, self.origin)
         K = c_kernel(self.content.kernel).matrix(U, stored.landmarks.unpacked())
         A = stored.dual_coef.unpacked().astype(np.float64)
         sums: Float = (K.astype(real).astype(np.float64) @ A).astype(real)
         return sums + stored.intercept.unpacked()
 
 
-def _mapped(U: Float, projection: PackedArray) -> Float:
-    """Return ``UP``, added one feature after the other."""
+def _mapped(U: Float, projection: PackedArray, origin: PackedArray | None) -> Float:
+    """Return ``UP``, added one feature after the other, to the origin if there is one."""
     P = projection.values.astype(U.dtype)
     if P.ndim == 1:
         return U * projection.unpacked()
     total = np.zeros((len(U), P.shape[1]), dtype=U.dtype)
+    if origin is not None:
+        total += origin.values
     for u, p in zip(U.T, P, strict=True):
         total += u[:, None] * p
     return total if projection.scale is None else total * projection.scale
@@ -92,7 +107,9 @@ def c_model(content: Contents, dtype: str) -> CModel:
         arithmetic is double.
     """
     real = "double" if dtype == "float64" else "float"
-    unit = 1.0 if real == "double" else _unit(content.stored.landmarks.unpacked())
+    code = content.encoder
+    given = real == "double" or code is not None
+    unit = 1.0 if given else _unit(content.stored.landmarks.unpacked())
     scaled = content if unit == 1.0 else _in_unit(content, unit)
     stored = scaled.stored
     tables = replace(
@@ -102,7 +119,8 @@ def c_model(content: Contents, dtype: str) -> CModel:
         intercept=_table(stored.intercept, dtype),
         projection=None if stored.projection is None else _table(stored.projection, dtype),
     )
-    model = CModel(replace(scaled, stored=tables), unit, real, real)
+    coded = None if code is None else in_c_types(code, dtype)
+    model = CModel(replace(scaled, stored=tables, encoder=coded), unit, real, real)
     rows = compared_rows(content)
     exact = exact_scores(content, rows)
 
@@ -111,8 +129,8 @@ def c_model(content: Contents, dtype: str) -> CModel:
             return replace(model, change=largest_change(exact, model.scores(rows)))
 
     single = measured(model)
-    enough = single.change <= MAX_CHANGE or (stored.center is None and unit == 1.0)
-    if enough or model.row == "double":
+    plain = stored.center is None and unit == 1.0 and code is None
+    if plain or single.change <= MAX_CHANGE or model.row == "double":
         return single
     double = measured(replace(model, row="double"))
     return double if WORTH_DOUBLE * double.change <= single.change else single

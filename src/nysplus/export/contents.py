@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from nysplus._bytes.center import centered
 from nysplus._typing import TargetKind
+from nysplus.encoding.code import TableCode
+from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
-from nysplus.kernels import Kernel
+from nysplus.kernels import Kernel, Linear
+from nysplus.pipelines import as_model
 
 WHAT_TO_PASS = (
-    "Pass a fitted NystroemClassifier or NystroemRegressor; a Pipeline with one as its last step "
-    "is converted by skl2onnx, after nysplus.export.register_converters()."
+    "Pass a fitted NystroemClassifier or NystroemRegressor, or a Pipeline that has one as its last "
+    "step."
 )
 
 
@@ -37,6 +40,10 @@ class Contents:
         β of :class:`~nysplus._ridge.probability.Scaling`; None where there are no probabilities.
     row_type : dtype
         Type of the rows of the fit: float32, or float64 for rows that float32 may not represent.
+    encoder : TableCode or None
+        E, from the raw numbers of a table to code columns; None for rows that are used as given.
+    schema : TableSchema or None
+        Names, kinds and levels of the raw numbers; None where they are not known.
     """
 
     kernel: Kernel
@@ -45,10 +52,17 @@ class Contents:
     classes: npt.NDArray[Any]
     slope: float | None
     row_type: np.dtype[Any]
+    encoder: TableCode | None = None
+    schema: TableSchema | None = None
 
     @property
     def n_features(self) -> int:
-        """Length d of a row."""
+        """Length of a row: of raw numbers, where they are encoded."""
+        return self.n_columns if self.encoder is None else self.encoder.n_inputs
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that c and P apply to: those of a row, or of its code."""
         if self.stored.projection is None:
             return int(self.stored.landmarks.values.shape[1])
         return len(self.stored.projection.values)
@@ -59,8 +73,39 @@ class Contents:
         return len(self.stored.intercept.values)
 
 
+def without_linear_term(expansion: KernelExpansion) -> KernelExpansion:
+    """Return the same function without a linear term, which exports need not know.
+
+    ``E(x)B`` is the linear kernel of rows behind the map B with the landmarks and coefficients of
+    the identity. Nothing is rounded by it. A function that has landmarks of its own is refused.
+    """
+    if expansion.linear is None:
+        return expansion
+    if expansion.landmarks.shape[0]:
+        raise ValueError(
+            "This model has a linear term beside its landmarks, which exports do not write. Save "
+            "the model, or fit it without the term."
+        )
+    packed, L = expansion.packed, expansion.linear.shape[1]
+    if packed is None:
+        ones = np.eye(L, dtype=expansion.dual_coef.dtype)
+        return replace(
+            expansion,
+            kernel=Linear(),
+            landmarks=ones,
+            dual_coef=ones,
+            projection=expansion.linear,
+            center=None,
+            linear=None,
+        )
+    unit = PackedArray(np.eye(L, dtype=np.int8), np.ones(L, dtype=np.float32))
+    stored = PackedExpansion(unit, unit, packed.intercept, packed.linear)
+    return replace(KernelExpansion.unpacked(Linear(), stored), encoder=expansion.encoder)
+
+
 def contents_of(model: Any) -> Contents:
-    """Return the contents of a fitted classifier or regressor."""
+    """Return the contents of a fitted model, or of a pipeline that ends in one."""
+    model = as_model(model)
     if not hasattr(model, "fit"):
         raise TypeError(f"{model!r} is not a model. {WHAT_TO_PASS}")
     check_is_fitted(model)
@@ -68,7 +113,8 @@ def contents_of(model: Any) -> Contents:
         raise TypeError(f"{type(model).__name__} has no kernel expansion. {WHAT_TO_PASS}")
     code, scaling = model._model.code, model._model.scaling
     slope = None if scaling is None else scaling.slope
-    return contents(model.expansion_, code.kind, code.classes, slope)
+    schema = model._model.columns.schema
+    return contents(model.expansion_, code.kind, code.classes, slope, schema)
 
 
 def contents(
@@ -76,12 +122,13 @@ def contents(
     kind: TargetKind = "values",
     classes: npt.NDArray[Any] | None = None,
     slope: float | None = None,
+    schema: TableSchema | None = None,
 ) -> Contents:
     """Return the contents of an expansion, in its stored types.
 
     Landmarks far from zero are written about a centre: exported arithmetic may be in float32.
     """
-    expansion = centered(expansion)
+    expansion = centered(without_linear_term(expansion))
     stored = expansion.packed
     if stored is None:
         Z, P, c = expansion.landmarks, expansion.projection, expansion.center
@@ -92,8 +139,9 @@ def contents(
             None if P is None else PackedArray(P),
             None if c is None else PackedArray(c),
         )
-    # landmarks have the type of the rows, unless they are packed
+    # landmarks have the type of the rows, unless they are packed or of coded rows
     single = expansion.packed is None and expansion.landmarks.dtype == np.float32
+    single = single and expansion.encoder is None
     return Contents(
         expansion.kernel,
         stored,
@@ -101,4 +149,6 @@ def contents(
         np.empty(0) if classes is None else classes,
         slope,
         np.dtype(np.float32 if single else np.float64),
+        expansion.encoder,
+        schema,
     )

@@ -6,11 +6,15 @@ The text is one object:
 key                  value
 ===================  ===========================================================================
 ``format``           "nysplus-json"
-``format_version``   1, or 2 with a centre
-``formula``          "f(x) = k(x P, Z) A + b", with a centre "f(x) = k((x - c) P, Z) A + b"
+``format_version``   1, 2 with a centre, or 3 with an encoder
+``formula``          "f(x) = k(x P, Z) A + b", with a centre "f(x) = k((x - c) P, Z) A + b", and
+                     with an encoder E(x) in place of x
 ``kernel``           object: ``name``, ``formula`` of k(x, z), and its parameters as numbers
 ``n_features``       d, the length of x
-``center``           c: d numbers to subtract from x in double precision; only in version 2
+``inputs``           only with an encoder: null, or for each number of x its ``name``, ``kind``
+                     ("number", "category", "date") and ``levels``; see below
+``encoder``          only with an encoder: E, see below. In what follows, d is then its length
+``center``           only with a centre: c, d numbers to subtract from x in double precision
 ``projection``       P: null (then x P is x), d numbers (multiply feature by feature), or d rows
 ``landmarks``        Z: n rows of r numbers; for sparse ones an object with ``shape`` and, for
                      every row, ``indices`` of the columns that are not zero and their ``values``
@@ -22,8 +26,15 @@ key                  value
 ``decision``         how a prediction follows from the scores f
 ``slope``            β of the probabilities, or null
 ``probability``      how probabilities follow from the scores, or null
-``feature_names``    null or d names
+``feature_names``    null, or a name for each number of x
 ===================  ===========================================================================
+
+A model with an encoder takes a row x of a table: numbers, dates as seconds since 1970 in UTC, and
+categories as positions in ``levels``, with −1 for any other level. A gap in any column is NaN.
+``encoder`` is an object: E(x) consists of the columns of all its ``terms``, one after the other.
+Each term has a ``kind``, the number ``column`` of x that it reads, and the names in the formula of
+its kind, which is in ``formulas``. Levels of which the raw data has numbers are texts as well, such
+as "3".
 
 Numbers have as many digits as it takes to read the same double again. A model that is stored in
 fewer bits is written with the unpacked numbers that it computes with.
@@ -33,13 +44,18 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.atomic_file import write_whole
+from nysplus.encoding import code as encoding
+from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion
+from nysplus.export.contents import without_linear_term
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,
@@ -52,6 +68,7 @@ from nysplus.kernels import (
     Polynomial,
     Sigmoid,
 )
+from nysplus.pipelines import as_model
 
 __all__ = ["to_json"]
 
@@ -67,6 +84,41 @@ FORMULAS: dict[type[Kernel], tuple[str, str]] = {
 }
 # With s = sqrt(4 nu gamma sum((x - z)^2)).
 MATERN = {0.5: "exp(-s)", 1.5: "(1 + s) * exp(-s)", 2.5: "(1 + s + s^2 / 3) * exp(-s)"}
+
+_FILLED = "where x = knots[gap] for a gap"
+# Kinds of terms of a code, and the columns that they make of a number x.
+TERMS: dict[type[encoding.Term], tuple[str, str]] = {
+    encoding.Circle: (
+        "circle",
+        "cos(a), sin(a) with a = 2 * pi * (x - origin) / period; 0, 0 for a gap",
+    ),
+    encoding.Curve: (
+        "curve",
+        f"linear between (knots[k], values[k]) and constant beyond them, {_FILLED}",
+    ),
+    encoding.Linear: ("linear", "(x - offset) * scale, where x = fill for a gap"),
+    encoding.Lookup: (
+        "lookup",
+        "table[x] for x = 0, 1, ..., length - 3; the last row but one for any other level, and the "
+        "last row for a gap",
+    ),
+    encoding.Missing: ("missing", "missing for a gap, else present"),
+    encoding.OneHot: (
+        "one_hot",
+        "1 if x = i else 0, for i = 0, ..., n_levels - 1; then, if gaps, 1 for a gap, else 0",
+    ),
+    encoding.Power: (
+        "power",
+        "(t - offset) * scale with u = (x - origin) * unit, where x = fill for a gap, and "
+        "b(u, e) = (u^e - 1) / e, or log(u) for e = 0: t = b(u, exponent) if not signed, "
+        "t = b(1 + u, exponent) if signed and u >= 0, else t = -b(1 - u, 2 - exponent)",
+    ),
+    encoding.Ramps: (
+        "ramps",
+        "height * min(max((x - knots[k]) / (knots[k + 1] - knots[k]), 0), 1) for k = 0, 1, ..., "
+        f"{_FILLED}",
+    ),
+}
 
 # How predictions and probabilities follow from the scores f, for each kind of targets.
 RULES: dict[str, tuple[str, str | None]] = {
@@ -86,8 +138,8 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
 
     Parameters
     ----------
-    model : NystroemClassifier, NystroemRegressor or KernelExpansion
-        Fitted.
+    model : NystroemClassifier, NystroemRegressor, Pipeline or KernelExpansion
+        Fitted. A pipeline becomes one model, see :func:`~nysplus.from_pipeline`.
     path : str or path, optional
 
     Returns
@@ -104,21 +156,25 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> json.loads(to_json(model))["kernel"]["formula"]
     'exp(-gamma * sum((x - z)^2))'
     """
+    model = as_model(model)
     expansion = model if isinstance(model, KernelExpansion) else getattr(model, "expansion_", None)
     if expansion is None:
         raise TypeError(
             f"to_json takes a fitted NystroemClassifier or NystroemRegressor, or its expansion_, "
             f"got {type(model).__name__}. Fit the model first."
         )
-    P, c = expansion.projection, expansion.center
+    expansion = without_linear_term(expansion)
+    P, c, code = expansion.projection, expansion.center, expansion.encoder
     fitted = getattr(model, "_model", None)  # a function alone has none
-    names = getattr(model, "feature_names_in_", None)
+    schema = None if fitted is None else fitted.columns.schema
+    x = "x" if code is None else "E(x)"
     content = {
         "format": "nysplus-json",
-        "format_version": 1 if c is None else 2,
-        "formula": f"f(x) = k({'x' if c is None else '(x - c)'} P, Z) A + b",
+        "format_version": 3 if code is not None else 1 if c is None else 2,
+        "formula": f"f(x) = k({x if c is None else f'({x} - c)'} P, Z) A + b",
         "kernel": _kernel(expansion.kernel),
-        "n_features": int(expansion.landmarks.shape[1] if P is None else P.shape[0]),
+        "n_features": _n_features(expansion),
+        **({} if code is None else {"inputs": _inputs(schema), "encoder": _encoder(code)}),
         **({} if c is None else {"center": c.tolist()}),
         "projection": None if P is None else P.tolist(),
         "landmarks": _landmarks(expansion.landmarks),
@@ -126,12 +182,45 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
         "intercept": expansion.intercept.tolist(),
         "dtype": expansion.dual_coef.dtype.name,
         **_targets(getattr(fitted, "code", None), getattr(fitted, "scaling", None)),
-        "feature_names": None if names is None else [str(name) for name in names],
+        "feature_names": _names(model, schema),
     }
     text = json.dumps(content, allow_nan=False)
     if path is not None:
         write_whole(path, text.encode())
     return text
+
+
+def _n_features(expansion: KernelExpansion) -> int:
+    if expansion.encoder is not None:
+        return expansion.encoder.n_inputs
+    P = expansion.projection
+    return int(expansion.landmarks.shape[1] if P is None else P.shape[0])
+
+
+def _names(model: Any, schema: TableSchema | None) -> list[str] | None:
+    if schema is not None:
+        return [column.name for column in schema.columns]
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _inputs(schema: TableSchema | None) -> list[dict[str, Any]] | None:
+    if schema is None:
+        return None
+    return [
+        {"name": column.name, "kind": column.kind, "levels": list(column.levels)}
+        for column in schema.columns
+    ]
+
+
+def _encoder(code: encoding.TableCode) -> dict[str, Any]:
+    terms = []
+    for term in code.terms:
+        values = {field.name: getattr(term, field.name) for field in fields(term)}
+        plain = {name: np.asarray(value).tolist() for name, value in values.items()}
+        terms.append({"kind": TERMS[type(term)][0], **plain})
+    formulas = dict(TERMS[type(term)] for term in code.terms)
+    return {"formulas": formulas, "terms": terms}
 
 
 def _kernel(kernel: Kernel) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from nysplus._fit.model import NO_PROBABILITIES
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.expansion import KernelExpansion
 from nysplus.export.contents import Contents, contents, contents_of
-from nysplus.export.onnx_graph import label_table, onnx_model, optional_library
+from nysplus.export.onnx_graph import label_table, onnx_model
+from nysplus.export.onnx_nodes import optional_library
 from nysplus.transformer import Nystroem
 
 __all__ = ["register_converters"]
@@ -35,7 +36,7 @@ def _set_shape(variable: Any, kind: Any, operator: Any, *columns: int) -> None:
 
 def _classifier_shapes(operator: Any) -> None:
     types = optional_library("skl2onnx.common.data_types")
-    content = contents_of(operator.raw_operator)
+    content = _contents_of(operator.raw_operator)
     strings = label_table(content.classes).dtype == object
     if operator.scope_inst.get_options(operator.raw_operator, {"nocl": False})["nocl"]:
         strings = False
@@ -53,7 +54,7 @@ def _float_type(operator: Any) -> Any:
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     model = operator.raw_operator
-    content = contents_of(model)
+    content = _contents_of(model)
     options = container.get_options(model, {"raw_scores": False, "nocl": False})
     labels = np.arange(len(content.classes)) if options["nocl"] else content.classes
     if content.slope is None and not options["raw_scores"]:
@@ -76,17 +77,23 @@ def _transformer_contents(model: Nystroem) -> Contents:
     return contents(KernelExpansion(feature_map.kernel, feature_map.landmarks, whitening, zeros))
 
 
-def _value_contents(model: Any) -> Contents:
-    return _transformer_contents(model) if isinstance(model, Nystroem) else contents_of(model)
+def _contents_of(model: Any) -> Contents:
+    content = _transformer_contents(model) if isinstance(model, Nystroem) else contents_of(model)
+    if content.encoder is not None:
+        raise ValueError(
+            f"This {type(model).__name__} encodes tables, whose columns are inputs of their own. "
+            "Convert it with nysplus.export.to_onnx."
+        )
+    return content
 
 
 def _value_shapes(operator: Any) -> None:
-    n_outputs = _value_contents(operator.raw_operator).n_outputs
+    n_outputs = _contents_of(operator.raw_operator).n_outputs
     _set_shape(operator.outputs[0], _float_type(operator), operator, n_outputs)
 
 
 def _convert_values(scope: Any, operator: Any, container: Any) -> None:
-    content = _value_contents(operator.raw_operator)
+    content = _contents_of(operator.raw_operator)
     opset = container.target_opset_any_domain("")
     made = onnx_model(content, _input_type(operator), opset, ("variable",), np.empty(0))
     _add(scope, operator, container, made)

@@ -1,34 +1,30 @@
 """Write models as ONNX graphs of standard operators, with the ``onnx`` package alone.
 
-Whole pipelines are converted by skl2onnx, see :mod:`nysplus.export.onnx_converters`.
+Pipelines with steps of any kind are converted by skl2onnx, see
+:mod:`nysplus.export.onnx_converters`.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._typing import Float
-from nysplus.expansion import PackedArray
 from nysplus.export.contents import Contents, contents_of
-from nysplus.export.rounding import product_error, row_error
-from nysplus.kernels import (
-    RBF,
-    AdditiveChi2,
-    Chi2,
-    Cosine,
-    Kernel,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    Sigmoid,
+from nysplus.export.onnx_kernels import ONNX_KERNELS
+from nysplus.export.onnx_nodes import Graph, optional_library
+from nysplus.export.onnx_tables import (
+    ML_DOMAIN,
+    ML_VERSION,
+    check_names,
+    coded,
+    column_inputs,
+    columns_from_inputs,
+    columns_of_matrix,
 )
+from nysplus.export.rounding import product_error, row_error
 
 __all__ = ["to_onnx"]
 
@@ -39,202 +35,13 @@ LOWEST_OPSET = 13
 MAX_FLOAT32_ERROR, MAX_ROW_ERROR = 1e-5, 1e-4
 
 
-def optional_library(name: str) -> Any:
-    """Import a library of ``nysplus[onnx]`` when it is needed."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            f'The export to ONNX needs {name}: pip install "nysplus[onnx]".'
-        ) from error
-
-
-# -- nodes ---------------------------------------------------------------------------------------
-
-
-class _Graph:
-    """Nodes and constants of a graph whose numbers are of type `dtype`; a value is its name."""
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype
-        self.nodes: list[Any] = []
-        self.initializers: list[Any] = []
-        self._onnx = optional_library("onnx")
-
-    def element_type(self, dtype: npt.DTypeLike) -> int:
-        """Return the number of a type in ONNX."""
-        number: int = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return number
-
-    def node(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """Add a node with one output, and return the name of the output."""
-        output = output or f"{kind.lower()}_{len(self.nodes)}"
-        self.nodes.append(
-            self._onnx.helper.make_node(kind, inputs, [output], name=f"{output}_node", **attributes)
-        )
-        return output
-
-    def constant(self, array: npt.NDArray[Any], name: str = "constant") -> str:
-        """Add an array in its own type."""
-        name = f"{name}_{len(self.initializers)}"
-        self.initializers.append(self._onnx.numpy_helper.from_array(array, name))
-        return name
-
-    def number(self, value: float) -> str:
-        """Add a number in the type of the graph."""
-        return self.constant(np.array(value, dtype=self.dtype), "number")
-
-    def cast(self, value: str, dtype: npt.DTypeLike) -> str:
-        """Change the type of a value."""
-        return self.node("Cast", value, to=self.element_type(dtype))
-
-    def table(self, stored: PackedArray, name: str) -> str:
-        """Add an array in its stored type, and the nodes that convert and scale it."""
-        values = stored.values
-        if values.dtype == np.float64:
-            values = values.astype(self.dtype)
-        value = self.constant(np.ascontiguousarray(values), name)
-        if values.dtype != self.dtype:
-            value = self.cast(value, self.dtype)
-        if stored.scale is not None:
-            scale = self.constant(stored.scale.astype(self.dtype), f"{name}_scale")
-            value = self.node("Mul", value, scale)
-        return value
-
-    def sum(self, value: str, axis: int, keepdims: bool = False) -> str:
-        """Sum along an axis."""
-        axes = self.constant(np.array([axis], dtype=np.int64), "axes")
-        return self.node("ReduceSum", value, axes, keepdims=int(keepdims))
-
-    def products(self, X: str, Z: str) -> str:
-        """Return ``XZᵀ``."""
-        return self.node("MatMul", X, self.node("Transpose", Z, perm=[1, 0]))
-
-    def squares(self, X: str, keepdims: bool = False) -> str:
-        """Return the squared norms of rows."""
-        return self.sum(self.node("Mul", X, X), 1, keepdims)
-
-    def pairs(self, X: str, rank: int) -> str:
-        """Return X in the shape (rows, 1, r), which broadcasts over the landmarks."""
-        # a 0 keeps the number of rows, which may be 0 itself
-        return self.node("Reshape", X, self.constant(np.array([0, 1, rank], dtype=np.int64)))
-
-
-# -- kernels -------------------------------------------------------------------------------------
-
-
-def _squared_distances(graph: _Graph, X: str, Z: str, points: Float) -> str:
-    """Return ``max(0, ‖x‖² + ‖z‖² − 2xz)`` about the mean of Z, as in nysplus.kernels."""
-    mean = graph.constant(points.mean(axis=0).astype(graph.dtype), "mean")
-    X, Z = graph.node("Sub", X, mean), graph.node("Sub", Z, mean)
-    norms = graph.node("Add", graph.squares(X, keepdims=True), graph.squares(Z))
-    twice = graph.node("Mul", graph.products(X, Z), graph.number(2.0))
-    return graph.node("Max", graph.node("Sub", norms, twice), graph.number(0.0))
-
-
-def _exp_minus(graph: _Graph, factor: float, value: str) -> str:
-    return graph.node("Exp", graph.node("Mul", value, graph.number(-factor)))
-
-
-def _rbf(graph: _Graph, kernel: RBF, X: str, Z: str, points: Float) -> str:
-    return _exp_minus(graph, kernel.width, _squared_distances(graph, X, Z, points))
-
-
-def _matern(graph: _Graph, kernel: Matern, X: str, Z: str, points: Float) -> str:
-    D = _squared_distances(graph, X, Z, points)
-    s = graph.node("Sqrt", graph.node("Mul", D, graph.number(4.0 * kernel.nu * kernel.width)))
-    K = _exp_minus(graph, 1.0, s)
-    if kernel.nu == 0.5:
-        return K
-    factor = graph.node("Add", s, graph.number(1.0))
-    if kernel.nu == 2.5:
-        third = graph.node("Mul", graph.node("Mul", s, s), graph.number(1.0 / 3.0))
-        factor = graph.node("Add", factor, third)
-    return graph.node("Mul", K, factor)
-
-
-def _laplacian(graph: _Graph, kernel: Laplacian, X: str, Z: str, points: Float) -> str:
-    differences = graph.node("Sub", graph.pairs(X, points.shape[1]), Z)
-    return _exp_minus(graph, kernel.width, graph.sum(graph.node("Abs", differences), 2))
-
-
-def _affine(graph: _Graph, kernel: Polynomial | Sigmoid, X: str, Z: str, points: Float) -> str:
-    if graph.dtype == np.float32:
-        products = graph.node("Mul", graph.products(X, Z), graph.number(kernel.width))
-    else:
-        # onnxruntime rounds a number beside a matrix product to float32, but not a row of numbers
-        factors = graph.constant(np.full(points.shape[1], kernel.width, dtype=graph.dtype))
-        products = graph.products(graph.node("Mul", X, factors), Z)
-    return graph.node("Add", products, graph.number(kernel.coef0))
-
-
-def _polynomial(graph: _Graph, kernel: Polynomial, X: str, Z: str, points: Float) -> str:
-    return graph.node("Pow", _affine(graph, kernel, X, Z, points), graph.number(kernel.degree))
-
-
-def _sigmoid(graph: _Graph, kernel: Sigmoid, X: str, Z: str, points: Float) -> str:
-    return graph.node("Tanh", _affine(graph, kernel, X, Z, points))
-
-
-def _linear(graph: _Graph, kernel: Linear, X: str, Z: str, points: Float) -> str:
-    return graph.products(X, Z)
-
-
-def _cosine(graph: _Graph, kernel: Cosine, X: str, Z: str, points: Float) -> str:
-    def divided(rows: str, sizes: str) -> str:
-        zero = graph.node("Equal", sizes, graph.number(0.0))
-        return graph.node("Div", rows, graph.node("Where", zero, graph.number(1.0), sizes))
-
-    def normalised(rows: str) -> str:
-        # first by the sum of absolute values: squares of rows as given might overflow, or vanish
-        rows = divided(rows, graph.sum(graph.node("Abs", rows), 1, keepdims=True))
-        return divided(rows, graph.node("Sqrt", graph.squares(rows, keepdims=True)))
-
-    return graph.products(normalised(X), normalised(Z))
-
-
-def _chi2_distances(graph: _Graph, X: str, Z: str, rank: int) -> str:
-    X = graph.pairs(X, rank)
-    differences, sums = graph.node("Sub", X, Z), graph.node("Add", X, Z)
-    # 0 / 0 counts as 0
-    empty = graph.node("Equal", sums, graph.number(0.0))
-    sums = graph.node("Where", empty, graph.number(1.0), sums)
-    squares = graph.node("Mul", differences, differences)
-    return graph.sum(graph.node("Div", squares, sums), 2)
-
-
-def _chi2(graph: _Graph, kernel: Chi2, X: str, Z: str, points: Float) -> str:
-    return _exp_minus(graph, kernel.width, _chi2_distances(graph, X, Z, points.shape[1]))
-
-
-def _additive_chi2(graph: _Graph, kernel: AdditiveChi2, X: str, Z: str, points: Float) -> str:
-    return graph.node("Neg", _chi2_distances(graph, X, Z, points.shape[1]))
-
-
-# By the class itself: a subclass may compute its matrix differently.
-_KERNELS: dict[type[Kernel], Callable[..., str]] = {
-    AdditiveChi2: _additive_chi2,
-    Chi2: _chi2,
-    Cosine: _cosine,
-    Laplacian: _laplacian,
-    Linear: _linear,
-    Matern: _matern,
-    Polynomial: _polynomial,
-    RBF: _rbf,
-    Sigmoid: _sigmoid,
-}
-
-
-# -- models --------------------------------------------------------------------------------------
-
-
-def _scores(graph: _Graph, model: Contents, X: str) -> str:
+def _scores(graph: Graph, model: Contents, X: str) -> str:
     """Add the nodes of ``k((X − c)P, Z) A + b``, and return their output."""
     kind = type(model.kernel)
-    if kind not in _KERNELS:
+    if kind not in ONNX_KERNELS:
         raise ValueError(
             f"kernel={model.kernel!r} has no ONNX graph. Kernels that have one: "
-            f"{', '.join(sorted(known.__name__ for known in _KERNELS))}."
+            f"{', '.join(sorted(known.__name__ for known in ONNX_KERNELS))}."
         )
     stored = model.stored
     if stored.center is not None:
@@ -243,7 +50,7 @@ def _scores(graph: _Graph, model: Contents, X: str) -> str:
         by = "MatMul" if stored.projection.values.ndim == 2 else "Mul"
         X = graph.node(by, X, graph.table(stored.projection, "projection"))
     Z, points = graph.table(stored.landmarks, "landmarks"), stored.landmarks.unpacked()
-    K = _KERNELS[kind](graph, model.kernel, X, Z, points)
+    K = ONNX_KERNELS[kind](graph, model.kernel, X, Z, points)
     F = graph.node("MatMul", K, graph.table(stored.dual_coef, "dual_coef"))
     return graph.node("Add", F, graph.table(stored.intercept, "intercept"))
 
@@ -261,7 +68,7 @@ def label_table(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _head(
-    graph: _Graph, content: Contents, F: str, labels: npt.NDArray[Any]
+    graph: Graph, content: Contents, F: str, labels: npt.NDArray[Any]
 ) -> tuple[str, str, str]:
     """Add labels, probabilities and a score for each class; return the names of the three.
 
@@ -308,22 +115,34 @@ def _warn_of_rounded_rows(error: float) -> None:
         )
 
 
-def onnx_model(
-    content: Contents,
-    dtype: npt.DTypeLike,
-    opset: int,
-    outputs: tuple[str, ...],
-    labels: npt.NDArray[Any],
-) -> Any:
-    """Return the ModelProto with the named outputs."""
-    dtype = _checked(dtype, opset)
-    onnx, helper = optional_library("onnx"), optional_library("onnx").helper
-    single = dtype == np.float32 and product_error(content) <= MAX_FLOAT32_ERROR
-    if dtype == np.float32 and content.stored.center is not None:
-        _warn_of_rounded_rows(row_error(content))
-    graph = _Graph(np.dtype(np.float32 if single else np.float64))
-    # also where the types are the same: the input from a pipeline of skl2onnx may be integers
-    F = _scores(graph, content, graph.cast("X", graph.dtype))
+def _inputs(content: Contents, dtype: np.dtype[Any], by_name: bool) -> list[Any]:
+    """Return the types and shapes of the inputs."""
+    if by_name:
+        assert content.schema is not None
+        return column_inputs(content.schema, dtype)
+    helper = optional_library("onnx").helper
+    kind = helper.np_dtype_to_tensor_dtype(dtype)
+    return [helper.make_tensor_value_info("X", kind, [None, content.n_features])]
+
+
+def _rows(graph: Graph, content: Contents, dtype: np.dtype[Any], by_name: bool) -> str:
+    """Add the nodes from the inputs to the columns that the kernel compares."""
+    if content.encoder is None:
+        # also where the types are the same: the input from a pipeline of skl2onnx may be integers
+        return graph.cast("X", graph.dtype)
+    if by_name:
+        assert content.schema is not None
+        columns = columns_from_inputs(graph, content.schema, dtype)
+    else:
+        columns = columns_of_matrix(graph, content.encoder.n_inputs)
+    return coded(graph, content.encoder, columns)
+
+
+def _outputs(
+    graph: Graph, content: Contents, F: str, names: tuple[str, ...], labels: Any, dtype: Any
+) -> list[Any]:
+    """Add the nodes of the named outputs, and return their types and shapes."""
+    onnx = optional_library("onnx")
     found, n_columns = {"variable": F, "scores": F}, content.n_outputs
     if content.kind != "values":
         n_columns = len(labels)
@@ -331,7 +150,7 @@ def onnx_model(
             graph, content, F, labels
         )
     value_infos = []
-    for name in outputs:
+    for name in names:
         if name == "label":
             graph.node("Identity", found[name], output=name)
             kind = onnx.TensorProto.STRING if labels.dtype == object else onnx.TensorProto.INT64
@@ -340,11 +159,41 @@ def onnx_model(
             graph.node("Cast", found[name], output=name, to=graph.element_type(dtype))
             kind = graph.element_type(dtype)
             shape = [None, content.n_outputs if name in ("scores", "variable") else n_columns]
-        value_infos.append(helper.make_tensor_value_info(name, kind, shape))
-    rows = helper.make_tensor_value_info("X", graph.element_type(dtype), [None, content.n_features])
+        value_infos.append(onnx.helper.make_tensor_value_info(name, kind, shape))
+    return value_infos
+
+
+def onnx_model(
+    content: Contents,
+    dtype: npt.DTypeLike,
+    opset: int,
+    outputs: tuple[str, ...],
+    labels: npt.NDArray[Any],
+    by_name: bool = False,
+) -> Any:
+    """Return the ModelProto with the named outputs.
+
+    `by_name` says that each column of a table is an input; the only input is X otherwise.
+    """
+    dtype = _checked(dtype, opset)
+    onnx, helper = optional_library("onnx"), optional_library("onnx").helper
+    single = dtype == np.float32 and product_error(content) <= MAX_FLOAT32_ERROR
+    if dtype == np.float32:
+        kept = []  # dates that have inputs of their own
+        if by_name and content.schema is not None:
+            kept = [i for i, each in enumerate(content.schema.columns) if each.kind == "date"]
+        if content.stored.center is not None or content.encoder is not None:
+            _warn_of_rounded_rows(row_error(content, kept))
+    inputs = _inputs(content, dtype, by_name)
+    taken = [*(each.name for each in inputs), *outputs]
+    graph = Graph(np.dtype(np.float32 if single else np.float64), taken)
+    F = _scores(graph, content, _rows(graph, content, dtype, by_name))
+    value_infos = _outputs(graph, content, F, outputs, labels, dtype)
     opsets = [helper.make_opsetid("", opset)]
+    if by_name:
+        opsets.append(helper.make_opsetid(ML_DOMAIN, ML_VERSION))
     made = helper.make_model(
-        helper.make_graph(graph.nodes, "nysplus", [rows], value_infos, graph.initializers),
+        helper.make_graph(graph.nodes, "nysplus", inputs, value_infos, graph.initializers),
         opset_imports=opsets,
         ir_version=helper.find_min_ir_version_for(opsets),
         producer_name="nysplus",
@@ -354,7 +203,12 @@ def onnx_model(
 
 
 def to_onnx(
-    model: Any, *, dtype: npt.DTypeLike = "float32", opset: int = 17, scores: bool = False
+    model: Any,
+    *,
+    dtype: npt.DTypeLike = "float32",
+    opset: int = 17,
+    scores: bool = False,
+    inputs: Literal["columns", "matrix"] | None = None,
 ) -> Any:
     """Return a fitted model as an ONNX graph of standard operators.
 
@@ -364,27 +218,36 @@ def to_onnx(
 
     Parameters
     ----------
-    model : NystroemClassifier or NystroemRegressor
+    model : NystroemClassifier, NystroemRegressor or Pipeline
         Fitted, with a kernel of :mod:`nysplus.kernels` other than ``FunctionKernel``. Chi-squared
-        and Laplacian kernels need memory for rows × landmarks × features at once.
+        and Laplacian kernels need memory for rows × landmarks × features at once. A pipeline
+        becomes one model, see :func:`~nysplus.from_pipeline`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of all outputs but labels.
     opset : int, default=17
         Version of the operators, 13 or more.
     scores : bool, default=False
         Whether a classifier also gives the output ``scores``, as ``decision_function`` does.
+    inputs : {"columns", "matrix"}, optional
+        For a model that encodes tables. "columns": an input of shape (rows, 1) for each column that
+        the model uses, with the name of the column. Numbers have the type `dtype`, with NaN for
+        gaps; dates are seconds since 1970 in float64; categories are strings, "" for a gap, or
+        numbers where the levels are numbers. "matrix": one input ``X`` of shape (rows, columns that
+        the model uses), in which levels of categories are 0, 1, … in the order of the model's
+        levels, −1 for another level and NaN for a gap. By default "columns" where columns have
+        names.
 
     Returns
     -------
     onnx.ModelProto
-        With the input ``X`` of shape (rows, d). A classifier has the outputs ``label`` (int64 or
-        strings) and ``probabilities``, a regressor has ``variable`` of shape (rows, L). A
-        classifier of `from_svc` that has no ``predict_proba`` has ``scores`` instead of
-        ``probabilities``.
+        With the input ``X`` of shape (rows, d), or the inputs of a table. A classifier has the
+        outputs ``label`` (int64 or strings) and ``probabilities``, a regressor has ``variable`` of
+        shape (rows, L). A classifier of `from_svc` that has no ``predict_proba`` has ``scores``
+        instead of ``probabilities``.
 
     See Also
     --------
-    register_converters : For pipelines, with skl2onnx.
+    register_converters : For pipelines with other steps, with skl2onnx.
 
     Examples
     --------
@@ -396,13 +259,33 @@ def to_onnx(
     ['label', 'probabilities']
     """
     content = contents_of(model)
+    by_name = _is_by_name(content, inputs)
+    outputs, labels = ["variable"], np.empty(0)
     if content.kind == "values":
         if scores:
             raise ValueError("scores=True is for classifiers; a regressor's scores are its values.")
-        return onnx_model(content, dtype, opset, ("variable",), np.empty(0))
-    outputs = ["label"]
-    if content.slope is not None:
-        outputs.append("probabilities")
-    if scores or content.slope is None:
-        outputs.append("scores")
-    return onnx_model(content, dtype, opset, tuple(outputs), label_table(content.classes))
+    else:
+        outputs, labels = ["label"], label_table(content.classes)
+        if content.slope is not None:
+            outputs.append("probabilities")
+        if scores or content.slope is None:
+            outputs.append("scores")
+    if by_name:
+        assert content.schema is not None
+        check_names(content.schema, outputs)
+    return onnx_model(content, dtype, opset, tuple(outputs), labels, by_name)
+
+
+def _is_by_name(content: Contents, inputs: str | None) -> bool:
+    """Return whether each column of the table is an input."""
+    if inputs not in (None, "columns", "matrix"):
+        raise ValueError(f"inputs={inputs!r} is not allowed. Pass 'columns' or 'matrix'.")
+    schema = content.schema
+    if inputs is None:
+        return schema is not None and schema.names is not None
+    if inputs == "columns" and schema is None:
+        raise ValueError(
+            "inputs='columns' is for models that encode tables. This model takes a matrix; leave "
+            "inputs out."
+        )
+    return inputs == "columns"

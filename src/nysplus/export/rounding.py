@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion, PackedArray
 from nysplus.export.contents import Contents
+from nysplus.export.table_rows import table_rows
 
 # Rows at which scores are compared, at most and at least, and the number of terms of kernel values
 # for which there may be more than the least.
@@ -31,15 +33,21 @@ def in_type(content: Contents, dtype: npt.DTypeLike) -> KernelExpansion:
         numbers(stored.intercept),
         None if stored.projection is None else numbers(stored.projection),
         center=None if stored.center is None else stored.center.unpacked(),
+        encoder=content.encoder,
     )
 
 
 def compared_rows(content: Contents) -> Float:
-    """Return rows at landmarks and halfway between them: numbers of their type, in float64."""
+    """Return rows at landmarks and halfway between them: numbers of their type, in float64.
+
+    Rows of raw numbers are near landmarks, and random.
+    """
     exact = in_type(content, np.float64)
+    most = int(np.clip(MAX_TERMS / exact.landmarks.size, MIN_ROWS, MAX_ROWS))
+    if exact.encoder is not None:
+        return table_rows(exact, most)
     Z = exact.origins()
     rows = np.vstack([Z, (Z + np.roll(Z, 1, axis=0)) / 2.0])
-    most = int(np.clip(MAX_TERMS / exact.landmarks.size, MIN_ROWS, MAX_ROWS))
     rows = rows[:: -(-len(rows) // most)]
     if exact.center is not None:
         rows = rows + exact.center
@@ -68,11 +76,13 @@ def product_error(content: Contents) -> float:
         return largest_change(exact, in_type(content, np.float32)(single))
 
 
-def row_error(content: Contents) -> float:
-    """Return the change of scores by rounding rows to float32."""
+def row_error(content: Contents, kept: Sequence[int] = ()) -> float:
+    """Return the change of scores by rounding rows to float32, but for columns that are `kept`."""
     rows, exact = compared_rows(content), in_type(content, np.float64)
     with np.errstate(all="ignore"):
-        return largest_change(exact(rows), exact(rows.astype(np.float32).astype(np.float64)))
+        single = rows.astype(np.float32).astype(np.float64)
+        single[:, kept] = rows[:, kept]
+        return largest_change(exact(rows), exact(single))
 
 
 def exact_scores(content: Contents, rows: Any) -> Float:

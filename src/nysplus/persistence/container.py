@@ -8,9 +8,12 @@ A file consists of
 - the tensors, without gaps: "landmarks" (for CSR landmarks "landmarks.data", "landmarks.indices"
   and "landmarks.indptr"), "dual_coef", "intercept" and, where there is a learned map,
   "projection"; for int8 numbers also "landmarks.scale" and so on. Files of format 2 also have
-  "center", a number for each feature that is subtracted from it.
+  "center", a number for each feature that is subtracted from it. Files of format 3 are of models
+  that encode tables: "encoder.float16", "encoder.float32" and "encoder.float64" have the knots and
+  tables of the code, and the header has its other numbers and the columns of the table.
 
-So the size of a file is ``8 + length of the header + model.model_bytes_``, exactly.
+So the size of a file is ``8 + length of the header + model.model_bytes_``, exactly; with an encoder
+it is a little less, because `model_bytes_` counts the numbers of the code in the header as well.
 
 Kept are the fitted function, the parameters, the classes, the names of features and the numbers
 that the fit reports. Sums of `partial_fit` are not: a loaded model predicts, and `partial_fit`
@@ -34,12 +37,13 @@ from safetensors.numpy import save as serialized
 from sklearn.utils.validation import check_is_fitted
 
 from nysplus._runtime.atomic_file import write_whole
-from nysplus.persistence.expansions import Tensors
 from nysplus.persistence.models import MODELS, model_in, model_out
 from nysplus.persistence.parameters import array_bytes, require
+from nysplus.persistence.tables import Tensors
+from nysplus.pipelines import as_model
 
 # Raised whenever an older version would misread a new file.
-FORMAT = 2
+FORMAT = 3
 # The limit of safetensors.
 MAX_HEADER_BYTES = 100_000_000
 # Bytes that the values of a header may take as objects of Python, apart from those in proportion to
@@ -77,15 +81,16 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : NystroemClassifier or NystroemRegressor
-        Fitted.
+    model : NystroemClassifier, NystroemRegressor or Pipeline
+        Fitted. A pipeline becomes one model, see :func:`~nysplus.from_pipeline`.
     path : str or path
         Replaced if it exists.
     """
+    model = as_model(model)
     if MODELS.get(type(model).__name__) is not type(model):
         raise TypeError(
             f"A {type(model).__name__} cannot be saved. Allowed are {sorted(MODELS)}, and not "
-            "classes derived from them."
+            "classes derived from them, and pipelines that end in one of these."
         )
     check_is_fitted(model)
     write_whole(path, _content(model))
@@ -121,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _content(model: Any) -> bytes:
     """Return the bytes of the file."""
     own, tensors = model_out(model)
-    header = {"format": _format(tensors), "version": _version(), **own}
+    header = {"format": _format(own, tensors), "version": _version(), **own}
     text = json.dumps({**header, "sha256": _checksum(header, tensors)}, sort_keys=True)
     content = serialized(tensors, {"nysplus": text})
     if len(content) - sum(tensor.nbytes for tensor in tensors.values()) > MAX_HEADER_BYTES:
@@ -138,8 +143,10 @@ def _content(model: Any) -> bytes:
     return content
 
 
-def _format(tensors: Tensors) -> int:
-    """Return the first format that has the given tensors, so that older versions read the rest."""
+def _format(own: dict[str, Any], tensors: Tensors) -> int:
+    """Return the first format that has the given parts, so that older versions read the rest."""
+    if "encoder" in own["expansion"]:
+        return 3
     return 2 if "center" in tensors else 1
 
 

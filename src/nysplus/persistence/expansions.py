@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,10 @@ from nysplus.persistence.parameters import (
     value_in,
     value_out,
 )
+from nysplus.persistence.tables import Tensors, code_in, code_out, split_tensors
 
-Tensors = dict[str, npt.NDArray[Any]]
+# Tensors that not every expansion has.
+OPTIONAL = {"projection", "center", "linear"}
 
 
 def expansion_out(expansion: KernelExpansion) -> tuple[Tensors, dict[str, Any]]:
@@ -47,7 +49,11 @@ def expansion_out(expansion: KernelExpansion) -> tuple[Tensors, dict[str, Any]]:
         # products of matrices round differently in another order
         "fortran": [name for name, array in arrays.items() if _is_fortran(array)],
     }
-    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, layout
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    if expansion.encoder is not None:
+        more, layout["encoder"] = code_out(expansion.encoder)
+        tensors |= more
+    return tensors, layout
 
 
 def _is_fortran(array: npt.NDArray[Any]) -> bool:
@@ -60,12 +66,25 @@ def is_number(value: Any) -> bool:
 
 
 def expansion_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> KernelExpansion:
-    """Return the expansion of which :func:`expansion_out` has written tensors and layout."""
+    """Return the expansion of which :func:`expansion_out` has written tensors and layout.
+
+    Without an encoder it is a function of `n_features` features.
+    """
+    if "encoder" not in layout:
+        return _function_in(layout, tensors, n_features)
+    own, others = split_tensors(tensors)
+    code = code_in(entry(layout, "encoder", dict), own)
+    require(layout.get("csr") is None, "CSR landmarks cannot have an encoder.")
+    return replace(_function_in(layout, others, code.n_columns), encoder=code)
+
+
+def _function_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> KernelExpansion:
+    """Return the function of features, or of code columns."""
     kernel = _kernel_in(value_in(entry(layout, "kernel", dict)))
     is_stored = entry(layout, "stored", bool)
     csr = entry(layout, "csr", dict, type(None))
     require(not (is_stored and csr), "CSR landmarks cannot be packed.")
-    known = {"landmarks", "dual_coef", "intercept"} | {"projection", "center"} & set(tensors)
+    known = {"landmarks", "dual_coef", "intercept"} | OPTIONAL & set(tensors)
     if csr is not None:
         known = known - {"landmarks"} | {f"landmarks.{part}" for part in CSR_PARTS}
     small = {name for name in known if is_stored and f"{name}.scale" in tensors}
@@ -80,7 +99,7 @@ def expansion_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> K
         require(name in tensors, f"fortran={reprlib.repr(name)} is no tensor.")
         tensors[name] = np.asfortranarray(tensors[name])
     parts: dict[str, Any] = {
-        name: tensors.get(name) for name in ("dual_coef", "intercept", "projection", "center")
+        name: tensors.get(name) for name in ("dual_coef", "intercept", *sorted(OPTIONAL))
     }
     Z = tensors["landmarks"] if csr is None else _csr_in(csr, tensors)
     _check_shapes(Z, n_features=n_features, **parts)
@@ -100,15 +119,24 @@ def expansion_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> K
 
 
 def _check_shapes(
-    Z: Any, dual_coef: Any, intercept: Any, projection: Any, center: Any, n_features: int
+    Z: Any,
+    dual_coef: Any,
+    intercept: Any,
+    projection: Any,
+    center: Any,
+    linear: Any,
+    n_features: int,
 ) -> None:
-    """Raise unless Z, A, b, P and c fit each other and the rows."""
-    require(Z.ndim == 2 and min(Z.shape) >= 1, f"its landmarks have the shape {Z.shape}.")
+    """Raise unless Z, A, b, P, c and B fit each other and the rows."""
+    fits = Z.ndim == 2 and min(Z.shape) >= (1 if linear is None else 0) and Z.shape[1] >= 1
+    require(fits, f"its landmarks have the shape {Z.shape}.")
     n, r = Z.shape
     fits = dual_coef.ndim == 2 and len(dual_coef) == n and dual_coef.shape[1] >= 1
     require(fits, f"its coefficients have the shape {dual_coef.shape} for {n} landmarks.")
     fits = intercept.shape == dual_coef.shape[1:]
     require(fits, f"its intercept has the shape {intercept.shape}, not {dual_coef.shape[1:]}.")
+    fits = linear is None or linear.shape == (n_features, *intercept.shape)
+    require(fits, f"its linear term does not have the shape {(n_features, *intercept.shape)}.")
     fits = center is None or center.shape == (n_features,)
     require(fits, f"its center does not have the shape {(n_features,)}.")
     if projection is None:

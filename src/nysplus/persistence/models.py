@@ -14,7 +14,7 @@ from nysplus._fit.model import Columns, FittedModel
 from nysplus._ridge.probability import Scaling
 from nysplus._rows.target_codes import CODES, TargetCode
 from nysplus.expansion import KernelExpansion
-from nysplus.persistence.expansions import Tensors, expansion_in, expansion_out, is_number
+from nysplus.persistence.expansions import expansion_in, expansion_out, is_number
 from nysplus.persistence.parameters import (
     entry,
     made,
@@ -23,6 +23,7 @@ from nysplus.persistence.parameters import (
     value_in,
     value_out,
 )
+from nysplus.persistence.tables import Tensors, check_together, schema_in, schema_out
 
 # Estimators that `load` may make; they enter themselves with `loadable`.
 MODELS: dict[str, type] = {}
@@ -62,6 +63,8 @@ def model_out(model: Any) -> tuple[dict[str, Any], Tensors]:
         "scaling": None if scaling is None else asdict(scaling),
         "fitted": _reports_out(fitted),
     }
+    if fitted.columns.schema is not None:
+        header["schema"] = schema_out(fitted.columns.schema)
     return header, tensors
 
 
@@ -88,12 +91,20 @@ def model_in(header: dict[str, Any], tensors: Tensors) -> Any:
         FittedModel(
             expansion,
             code,
-            Columns(n_features, _names_in(header, n_features)),
+            _columns_in(header, expansion),
             None if scaling is None else _scaling_in(scaling, code),
             **_reports_in(entry(header, "fitted", dict), expansion),
         )
     )
     return model
+
+
+def _columns_in(header: dict[str, Any], expansion: KernelExpansion) -> Columns:
+    n_features, schema = header["n_features_in"], None
+    if "schema" in header:
+        schema = schema_in(entry(header, "schema", dict), n_features)
+    check_together(expansion.encoder, schema, n_features)
+    return Columns(n_features, _names_in(header, n_features), schema=schema)
 
 
 def _names_in(header: dict[str, Any], n_features: int) -> npt.NDArray[Any] | None:

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
+import nysplus.encoding
 from nysplus._learning.refine import Refinement
 from nysplus._ridge.feature_map import APPROXIMATIONS
 from nysplus._tuning.metric import LearnedMetric
@@ -27,6 +29,11 @@ from nysplus.landmarks.pickers import PICKERS, LargestScores
 CSR_PARTS = ("data", "indices", "indptr")
 # Of the generator's state.
 MT19937_WORDS = 624
+
+
+def _is_estimator(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseEstimator)
+
 
 # Objects that may be parameters of a saved model. Functions are not among them.
 OBJECTS: dict[str, type] = {
@@ -40,6 +47,7 @@ OBJECTS: dict[str, type] = {
         LargestScores,
         LearnedMetric,
         Refinement,
+        *(kind for kind in vars(nysplus.encoding).values() if _is_estimator(kind)),
     )
 }
 

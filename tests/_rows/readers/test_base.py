@@ -80,5 +80,7 @@ def test_bad_targets_and_weights_are_named(what, values, message):
 
 @pytest.mark.parametrize("X", [np.array([["a"]]), np.array([[1j]]), np.array([["2020"]], "M8[Y]")])
 def test_rows_must_be_numbers(X):
-    with pytest.raises(ValueError, match=r"here holds .* in X, which is no type of number. Encode"):
+    with pytest.raises(
+        ValueError, match=r"here holds .* in X, which is no type of number. Pass encoder"
+    ):
         check_chunk(Chunk(X, None, None, 0, "here", 0))

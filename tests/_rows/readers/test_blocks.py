@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from reader_checks import NAMES, D, N, Tensor, assert_rows, read_all
 
-from nysplus._rows.readers import BlockRows, as_chunk, open_source
+from nysplus._rows.readers import BlockRows, Reading, as_chunk, open_source
 
 
 class Loader:
@@ -131,13 +131,13 @@ def test_names_are_given(data):
 
 def test_one_block_becomes_a_chunk(data):
     X, y, weight = data
-    chunk = as_chunk((X.tolist(), y.tolist(), weight.tolist()), "partition 3")
+    chunk = as_chunk((X.tolist(), y.tolist(), weight.tolist()), "partition 3", Reading())
     np.testing.assert_array_equal(chunk.X, X)
     np.testing.assert_array_equal(chunk.y, y)
     assert (chunk.name, chunk.n_rows) == ("partition 3", N)
-    assert as_chunk((X[:0], y[:0]), "partition 4").n_rows == 0
+    assert as_chunk((X[:0], y[:0]), "partition 4", Reading()).n_rows == 0
     with pytest.raises(ValueError, match=r"NaN in row 1 of partition 5; .*column 'b'"):
-        as_chunk([[1.0, 2.0], [3.0, np.nan]], "partition 5", ["a", "b"])
+        as_chunk([[1.0, 2.0], [3.0, np.nan]], "partition 5", Reading(("a", "b")))
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,7 @@ def test_wrong_columns(tmp_path, data):
     with pytest.raises(ValueError, match=rf"X has no columns \['a', 'b'\]\. {columns}"):
         open_source(path, ["a", "b"])
     text = (
-        r"X has columns that are not numbers: 'label' \(string\), 'city' \(string\)\. Encode them"
+        r"X has columns that are not numbers: 'label' \(string\), 'city' \(string\)\. Pass encoder"
     )
     with pytest.raises(ValueError, match=text):
         open_source(path)

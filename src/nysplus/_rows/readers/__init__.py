@@ -13,7 +13,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nysplus._rows.readers.base import Chunk, Source, check_chunk, join_chunks, mapping_of
+from nysplus._rows.readers.base import (
+    Chunk,
+    Reading,
+    Source,
+    check_chunk,
+    join_chunks,
+    mapping_of,
+)
 from nysplus._rows.readers.blocks import (
     BlockRows,
     as_chunk,
@@ -22,6 +29,7 @@ from nysplus._rows.readers.blocks import (
     gives_blocks,
     traits,
 )
+from nysplus._rows.readers.column_types import TypesChanged
 from nysplus._rows.readers.libsvm import LibsvmRows
 from nysplus._rows.readers.memory_maps import MemmapRows
 from nysplus._rows.readers.tables import TableRows, open_dataset
@@ -31,8 +39,10 @@ __all__ = [
     "Chunk",
     "LibsvmRows",
     "MemmapRows",
+    "Reading",
     "Source",
     "TableRows",
+    "TypesChanged",
     "as_chunk",
     "block_names",
     "check_chunk",
@@ -59,6 +69,7 @@ def open_source(
     features: Sequence[str] | None = None,
     n_features: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
+    is_table: bool = False,
 ) -> Source | None:
     """Return a reader for X, or None if X is an array, data frame or list of rows as usual.
 
@@ -71,20 +82,23 @@ def open_source(
         Columns to read; only tables use it.
     n_features, zero_based : optional
         As in :class:`LibsvmRows`; other readers ignore them.
+    is_table : bool
+        Whether columns may have gaps, texts and dates. Sparse rows never have.
     """
     if isinstance(X, (str, os.PathLike)):
         form, folder, files = _find_files(X)
         if form != "libsvm":
-            return TableRows(open_dataset(folder, form, files), y, sample_weight, features)
+            dataset = open_dataset(folder, form, files)
+            return TableRows(dataset, y, sample_weight, features, is_table)
         _refuse(y, sample_weight, "libsvm files bring their own y, and no weights")
         return LibsvmRows(files, n_features, zero_based)
     if _is_mapped(X):
-        return MemmapRows(X, y, sample_weight)
+        return MemmapRows(X, y, sample_weight, is_table)
     if _is_arrow(X):
-        return TableRows(X, y, sample_weight, features)
+        return TableRows(X, y, sample_weight, features, is_table)
     if gives_blocks(X):
         _refuse(y, sample_weight, "blocks bring their own, as (X, y) or (X, y, sample_weight)")
-        return BlockRows(X)
+        return BlockRows(X, is_table=is_table)
     return None
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._validation import MAX_WEIGHT
+from nysplus.encoding.schema import TableSchema
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +28,7 @@ class Chunk:
     Attributes
     ----------
     X : ndarray or CSR of shape (b, d)
-        As stored: any type of number.
+        As stored: any type of number. A table, of any library, as long as its columns are unknown.
     y : ndarray of shape (b,) or (b, L), or None
         Labels or values, as stored.
     sample_weight : ndarray of shape (b,), or None
@@ -73,12 +74,40 @@ class Chunk:
         )
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How rows as given become checked rows of numbers.
+
+    Attributes
+    ----------
+    names : sequence of str or None
+        Names of the columns, for messages.
+    is_table : bool
+        Whether columns may have gaps, texts and dates.
+    schema : TableSchema or None
+        How the columns of a table become numbers; None leaves them as they are.
+    """
+
+    names: Sequence[str] | None = None
+    is_table: bool = False
+    schema: TableSchema | None = None
+
+    def __call__(self, chunk: Chunk, rows: Numbers | None = None) -> Chunk:
+        """Return checked rows; `rows` are their numbers where they are not consecutive."""
+        return self.numbers(check_chunk(chunk, self.names, rows, self.is_table))
+
+    def numbers(self, chunk: Chunk) -> Chunk:
+        """Return the raw numbers of a table; other rows are numbers already."""
+        return chunk if self.schema is None else replace(chunk, X=self.schema.read(chunk.X))
+
+
 class Source(ABC):
     """Rows that are read chunk by chunk, in the same order every time.
 
     Attributes
     ----------
     n_features : int
+        Number of columns as given.
     dtype : dtype
         Type of X in all chunks.
     sparse : bool
@@ -87,6 +116,10 @@ class Source(ABC):
     has_targets : bool
     n_rows : int or None
         None before the end of the first pass, where only a pass can count them.
+    is_table : bool
+        Whether columns may have gaps, texts and dates, which `schema` turns into numbers.
+    schema : TableSchema or None
+        None for rows that are numbers, and before the first look at a table.
     """
 
     n_features: int
@@ -95,6 +128,8 @@ class Source(ABC):
     feature_names: tuple[str, ...] | None = None
     has_targets: bool
     n_rows: int | None = None
+    is_table: bool = False
+    schema: TableSchema | None = None
 
     # Whether a chunk may have rows of several files or blocks.
     _joins_names: ClassVar[bool] = False
@@ -104,6 +139,15 @@ class Source(ABC):
     def chunks(self, most: int) -> Iterator[Chunk]:
         """Yield all rows, checked, in chunks of `most` rows; the last one (of a file) has fewer."""
         return _regroup(self._checked(most), most, self._joins_names)
+
+    def unread(self, most: int) -> Iterator[Chunk]:
+        """Yield all rows of a table as they are given, in portions of any size."""
+        return self._checked(most)
+
+    @property
+    def reading(self) -> Reading:
+        """How rows become numbers."""
+        return Reading(self.feature_names, self.is_table, self.schema)
 
     def take(self, rows: Numbers) -> Chunk | None:
         """Return the rows with the numbers `rows`, or None where only a whole pass finds them."""
@@ -123,7 +167,7 @@ class Source(ABC):
             stop = start + part.n_rows
             if self.n_rows is not None and stop > self.n_rows:
                 raise self._miscounted(f"at least {stop}")
-            yield check_chunk(replace(part, start=start), self.feature_names)
+            yield self.reading(replace(part, start=start))
             start = stop
         if start == 0:
             raise ValueError("X has no rows. Pass at least one.")
@@ -192,7 +236,10 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
 
 
 def check_chunk(
-    chunk: Chunk, feature_names: Sequence[str] | None = None, rows: Numbers | None = None
+    chunk: Chunk,
+    feature_names: Sequence[str] | None = None,
+    rows: Numbers | None = None,
+    is_table: bool = False,
 ) -> Chunk:
     """Return the chunk, or raise a ValueError that names its first invalid entry.
 
@@ -202,12 +249,16 @@ def check_chunk(
     feature_names : sequence of str, optional
     rows : ndarray of shape (b,), optional
         The numbers of the rows, where they are not consecutive.
+    is_table : bool
+        Whether X may contain anything.
     """
     for what, values in chunk.arrays.items():
+        if what == "X" and is_table:
+            continue
         if what == "X" and values.dtype.kind not in "biuf":
             raise ValueError(
-                f"{chunk.name} holds {values.dtype} in X, which is no type of number. Encode text "
-                "and dates as numbers first."
+                f"{chunk.name} holds {values.dtype} in X, which is no type of number. Pass "
+                "encoder='auto', which takes tables with texts and dates, or encode them first."
             )
         if values.shape[:1] != (chunk.n_rows,) or values.ndim > 2 - (what == "sample_weight"):
             raise ValueError(
@@ -225,9 +276,16 @@ def check_chunk(
             raise ValueError(
                 f"{what} contains {value} in {place}"
                 f"{f', column {label}' if what == 'X' else ''}. Remove such rows, or replace such "
-                "values, beforehand."
+                f"values, beforehand{_advice(values, what, value)}."
             )
     return chunk
+
+
+def _advice(values: Any, what: str, value: str) -> str:
+    """Return advice where dense rows are refused because of a gap."""
+    if what != "X" or value != "NaN" or sp.issparse(values):
+        return ""
+    return ", or pass encoder='auto', which takes tables with gaps"
 
 
 def _first_bad(values: Any, weights: bool) -> tuple[int, int, str] | None:

@@ -10,8 +10,9 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
-from nysplus._rows.readers.base import Chunk, Source, check_chunk
+from nysplus._rows.readers.base import Chunk, Reading, Source, check_chunk
 from nysplus._validation import canonical, check_dense_targets
+from nysplus.encoding.frames import frame_names, is_frame, read_columns
 
 
 class BlockRows(Source):
@@ -25,16 +26,21 @@ class BlockRows(Source):
         start from the beginning and give the same blocks.
     names : tuple of str, optional
         Names of the columns; by default those of the first block, if it is a data frame.
+    is_table : bool
+        Whether blocks are tables, unless they are sparse.
 
     Notes
     -----
-    All blocks get the type of the first one. Blocks of larger floats are rounded to a float type;
-    if the first block has integers or bools, a block of a larger type is an error.
+    All blocks of numbers get the type of the first one. Blocks of larger floats are rounded to a
+    float type; if the first block has integers or bools, a block of a larger type is an error.
     """
 
     _joins_names = True
 
-    def __init__(self, blocks: Any, names: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self, blocks: Any, names: tuple[str, ...] | None = None, is_table: bool = False
+    ) -> None:
+        self.is_table = is_table
         self._open = blocks.__iter__ if isinstance(blocks, Iterable) else blocks
         opened = blocks if isinstance(blocks, Iterable) else blocks()
         if isinstance(opened, Iterator) and self._open() is opened:
@@ -47,15 +53,17 @@ class BlockRows(Source):
         if first is None:
             raise ValueError("X has no rows: there is no block, or all blocks are empty.")
         self.feature_names = found if names is None else names
-        check_chunk(first, self.feature_names)
-        self.n_features, self.dtype = first.X.shape[1], first.X.dtype
         self.sparse, self.has_targets = sp.issparse(first.X), first.y is not None
+        self.is_table = is_table and not self.sparse
+        check_chunk(first, self.feature_names, is_table=self.is_table)
+        self.n_features = first.X.shape[1]
+        self.dtype = np.dtype(np.float64) if self.is_table else first.X.dtype
         self._traits, self._first_digest = traits(first, found), _digest(first)
 
     def _read(self) -> Iterator[tuple[Chunk, tuple[str, ...] | None]]:
         """Yield each block that has rows, with the names of its columns."""
         for number, block in enumerate(self._open()):
-            chunk, names = _converted(block, f"block {number}")
+            chunk, names = _converted(block, f"block {number}", self.is_table)
             if chunk.n_rows:
                 yield chunk, names
 
@@ -67,6 +75,9 @@ class BlockRows(Source):
                     f"{chunk.name} is not the same as before. Every pass must start from the "
                     "beginning and give the same rows in the same order: turn shuffling off."
                 )
+            if self.is_table:
+                yield chunk
+                continue
             rule: Literal["same_kind", "safe"] = "same_kind" if self.dtype.kind == "f" else "safe"
             if not np.can_cast(chunk.X.dtype, self.dtype, rule):
                 raise ValueError(
@@ -76,15 +87,15 @@ class BlockRows(Source):
             yield replace(chunk, X=chunk.X.astype(self.dtype, copy=False))
 
 
-def as_chunk(block: Any, name: str, feature_names: Sequence[str] | None = None) -> Chunk:
+def as_chunk(block: Any, name: str, reading: Reading) -> Chunk:
     """Return a block of the user's code as a checked chunk, which may have no rows.
 
     Its position among all rows is not known.
     """
-    return check_chunk(replace(_converted(block, name)[0], start=-1), feature_names)
+    return reading(replace(_converted(block, name, reading.is_table)[0], start=-1))
 
 
-def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
+def _converted(block: Any, name: str, is_table: bool) -> tuple[Chunk, tuple[str, ...] | None]:
     """Return a block of the user's code as a chunk, and the names of its columns."""
     several = isinstance(block, (tuple, list)) and len(block) > 0 and _n_axes(block[0]) == 2
     parts = block if several else (block,)
@@ -96,9 +107,10 @@ def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
     X, y, weight = (*parts, None, None)[:3]
     check_dense_targets(y)
     try:
-        rows = canonical(X.tocsr()) if sp.issparse(X) else np.asarray(X)
-        # Data frames of numbers and booleans become arrays of objects.
-        rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
+        if sp.issparse(X):
+            rows = canonical(X.tocsr())
+        else:
+            rows = _as_table(X) if is_table else _as_numbers(X)
         y = None if y is None else np.asarray(y)
         weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -106,10 +118,24 @@ def _converted(block: Any, name: str) -> tuple[Chunk, tuple[str, ...] | None]:
     return Chunk(rows, y, weight, 0, name, 0), block_names(X)
 
 
+def _as_table(X: Any) -> Any:
+    """Return a data frame as it is, else an array."""
+    known = is_frame(X) or hasattr(X, "dtype") or hasattr(X, "__array__")
+    # without a type of their own, numbers beside texts would become texts
+    rows = X if is_frame(X) else np.asarray(X) if known else np.array(X, dtype=object)
+    return rows
+
+
+def _as_numbers(X: Any) -> Any:
+    rows = np.asarray(X)
+    # Data frames of numbers and booleans become arrays of objects.
+    return rows.astype(np.float64) if rows.dtype.kind == "O" else rows
+
+
 def block_names(block: Any) -> tuple[str, ...] | None:
     """Return the names of the columns of a block, or of its X; None where they are no text."""
     X = block[0] if isinstance(block, (tuple, list)) else block
-    names = tuple(getattr(X, "columns", ()))
+    names = tuple(frame_names(X)) if is_frame(X) else ()
     named = len(names) > 0 and all(isinstance(column, str) for column in names)
     return names if named else None
 
@@ -144,7 +170,11 @@ def traits(chunk: Chunk, names: tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def _digest(chunk: Chunk) -> str:
-    digest: str = joblib.hash(chunk.arrays)
+    X = chunk.X
+    if is_frame(X) or X.dtype.kind == "O":
+        # the memory of texts is not the same every time
+        X = [(column.kind, column.numbers, column.levels) for column in read_columns(X)]
+    digest: str = joblib.hash({**chunk.arrays, "X": X})
     return digest
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._rows.readers.base import Array, Chunk, Source, copied, reading
+from nysplus._rows.readers.column_types import TextColumns, TypesChanged, common_type
 
 # Bytes of one column that are read from a Parquet file at a time: enough to make the reads few.
 READ_BYTES = 2**20
@@ -43,11 +44,14 @@ class TableRows(Source):
     sample_weight : str or array-like, optional
     features : sequence of str, optional
         The columns of X in order; all but those of y and sample_weight by default.
+    is_table : bool
+        Whether columns may have gaps, texts and dates.
 
     Notes
     -----
     Whole numbers among the features of CSV files are read as float64: pyarrow looks at the
-    beginning of the first file only, and fractions may follow.
+    beginning of the first file only, and fractions may follow. Where texts may follow as well, the
+    types of such features come from all rows (:class:`TextColumns`).
     """
 
     feature_names: tuple[str, ...]
@@ -58,15 +62,10 @@ class TableRows(Source):
         y: Any = None,
         sample_weight: Any = None,
         features: Sequence[str] | None = None,
+        is_table: bool = False,
     ) -> None:
-        pa = _pyarrow()
-        if isinstance(dataset, pa.Table):
-            dataset = pa.dataset.dataset(dataset)
-        if not isinstance(dataset, pa.dataset.Dataset):
-            raise TypeError(
-                f"X is a {type(dataset).__name__}, which is no table that can be read again and "
-                "again. Pass a pyarrow.Table or a pyarrow.dataset.Dataset."
-            )
+        dataset = _as_dataset(dataset)
+        self.is_table = is_table
         self._targets, self._weights = _column_names(y), _column_names(sample_weight)
         self._flat, self.has_targets = isinstance(y, str), y is not None
         names, beside = dataset.schema.names, (*self._targets, *self._weights)
@@ -79,12 +78,54 @@ class TableRows(Source):
         if unknown or not self.feature_names:
             lacking = unknown or "besides those of y and sample_weight"
             raise ValueError(f"X has no columns {lacking}. Its columns are {names}.")
-        self._schema = _number_schema(dataset, (*self.feature_names, *self._weights))
-        self.dtype = np.result_type(*(_dtype(self._schema.field(n)) for n in self.feature_names))
+        if twice := [name for name in self._columns if names.count(name) > 1]:
+            raise ValueError(
+                f"X has several columns of one name: {twice}. Give every column its own name."
+            )
+        numbers = self._weights if is_table else (*self.feature_names, *self._weights)
+        self._schema = _number_schema(dataset, numbers)
         self._fragments = _named_fragments(dataset)
         self.n_rows = self._survey()
+        if is_table:
+            self.dtype = np.dtype(np.float64)
+            self._settle_types(dataset)
+        else:
+            fields = [self._schema.field(name) for name in self.feature_names]
+            self.dtype = np.result_type(*map(_dtype, fields))
         self._y = None if self._targets else self._attach("y", y)
         self._weight = None if self._weights else self._attach("sample_weight", sample_weight)
+
+    def _settle_types(self, dataset: Any) -> None:
+        """Settle the types that features are read with: one for all files, or text."""
+        pa = _pyarrow()
+        stored = [fragment.physical_schema for _, fragment in self._fragments]
+        texts, self._gaps = self._texts(dataset, stored[0] if stored else dataset.schema)
+        self._text = TextColumns(texts, self._gaps)
+        for name in self.feature_names:
+            kind = pa.string()
+            if name not in texts:
+                found = [each.field(name).type for each in stored if name in each.names]
+                kind = common_type(name, dataset.schema.field(name).type, found)
+            place = self._schema.get_field_index(name)
+            self._schema = self._schema.set(place, pa.field(name, kind))
+
+    def _texts(self, dataset: Any, first: Any) -> tuple[list[str], list[str]]:
+        """Return the features that are stored as text, and the texts that stand for a gap.
+
+        Columns that the user gave a type are of that type.
+        """
+        form = getattr(dataset, "format", None)
+        if not isinstance(form, _pyarrow().dataset.CsvFileFormat):
+            return [], []
+        convert = form.default_fragment_scan_options.convert_options
+        inferred = [
+            name
+            for name in self.feature_names
+            if name in first.names
+            and name not in convert.column_types
+            and dataset.schema.field(name).type == first.field(name).type
+        ]
+        return inferred, convert.null_values
 
     def _survey(self) -> int | None:
         """Open every file, so that a bad one is found now; count rows unless that means reading."""
@@ -107,6 +148,7 @@ class TableRows(Source):
     def _parts(self, most: int) -> Iterator[Chunk]:
         pa = _pyarrow()
         start, firsts = 0, Counter[str]()
+        convert = self._tabular() if self.is_table else self._features
         for name, fragment in self._fragments:
             with reading(name, pa.ArrowException, OSError):
                 for table in filter(len, self._tables(fragment, most)):
@@ -117,20 +159,49 @@ class TableRows(Source):
                         y = columns[0] if self._flat else np.column_stack(columns)
                     if self._weights:
                         weight = _values(table[self._weights[0]]).astype(np.float64)
-                    yield Chunk(self._features(table), y, weight, 0, name, firsts[name])
+                    if (X := convert(table)) is not None:
+                        yield Chunk(X, y, weight, 0, name, firsts[name])
                     start += len(table)
                     firsts[name] += len(table)
+        if self.is_table and self.schema is None and self._text.changed:
+            raise TypesChanged
+
+    def _tabular(self) -> Callable[[Any], Any]:
+        """Return the function from a table as stored to the features with their types.
+
+        Before the first look at the rows is complete, it returns None from where on the types of
+        text have changed: those rows serve to find all changes.
+        """
+        names = self._needed
+        if self.schema is not None:
+            text = TextColumns(set(self._text.names) & set(names), self._gaps, self.schema)
+            return lambda table: text.read(table.select(names))
+        self._text.changed = False
+
+        def typed(table: Any) -> Any:
+            X = self._text.read(table.select(names))
+            return None if self._text.changed else X
+
+        return typed
+
+    @property
+    def _needed(self) -> list[str]:
+        """The features that are read: of a table with names those that are used."""
+        if self.schema is None or self.schema.names is None:
+            return list(self.feature_names)
+        return [column.name for column in self.schema.columns]
 
     def _tables(self, fragment: Any, most: int) -> Iterator[Any]:
         """Yield the columns that are needed of a part, those in its path included."""
         pa = _pyarrow()
-        schema = pa.schema([self._schema.field(column) for column in self._columns])
+        needed = list(dict.fromkeys((*self._needed, *self._targets, *self._weights)))
+        schema = pa.schema([self._schema.field(column) for column in needed])
         keys = _partition_keys(fragment)
-        stored = [column for column in self._columns if column not in keys]
+        stored = [column for column in needed if column not in keys]
         for batch in self._batches(fragment, stored, most):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
             columns |= {key: pa.repeat(value, len(batch)) for key, value in keys.items()}
-            yield pa.table({name: columns[name] for name in self._columns}).cast(schema)
+            yield pa.table({name: columns[name] for name in needed}).cast(schema)
 
     def _batches(self, fragment: Any, columns: list[str], most: int) -> Iterator[Any]:
         """Yield the stored columns of a part, without reading far ahead.
@@ -182,6 +253,18 @@ class TableRows(Source):
         return X.T
 
 
+def _as_dataset(table: Any) -> Any:
+    pa = _pyarrow()
+    if isinstance(table, pa.Table):
+        return pa.dataset.dataset(table)
+    if not isinstance(table, pa.dataset.Dataset):
+        raise TypeError(
+            f"X is a {type(table).__name__}, which is no table that can be read again and again. "
+            "Pass a pyarrow.Table or a pyarrow.dataset.Dataset."
+        )
+    return table
+
+
 def _column_names(given: Any) -> tuple[str, ...]:
     """Return the columns that `y` or `sample_weight` names: none if it is an array."""
     if isinstance(given, str):
@@ -205,8 +288,9 @@ def _number_schema(dataset: Any, columns: Sequence[str]) -> Any:
             text.append(f"{name!r} ({stored})")
     if text:
         raise ValueError(
-            f"X has columns that are not numbers: {', '.join(text)}. Encode them as numbers in "
-            "the table, or leave them out."
+            f"X has columns that are not numbers: {', '.join(text)}. Pass encoder='auto', which "
+            "takes tables with categories and dates, encode them as numbers in the table, or leave "
+            "them out."
         )
     return schema
 

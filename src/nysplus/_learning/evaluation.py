@@ -1,0 +1,180 @@
+"""Train candidates without held-out rows, and score them on these rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nysplus._bytes.budget import Limit
+from nysplus._bytes.quantise import quantise
+from nysplus._holdout import Positions, stratified_folds
+from nysplus._learning.candidates import DEFAULT_RULES, Candidate, Deadline, SearchRules
+from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
+from nysplus._rows.blocks import Block, Blocks, RowBlocks
+from nysplus._runtime.threads import free_threads, in_threads
+from nysplus.expansion import KernelExpansion
+from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A candidate trained without each of several folds.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    folds : tuple of HeldOutFold
+    models : tuple of TrainedModel
+        One for each fold.
+    scores : ValidationScores
+        Of the rows of all folds.
+    """
+
+    candidate: Candidate
+    folds: tuple[HeldOutFold, ...]
+    models: tuple[TrainedModel, ...]
+    scores: ValidationScores
+
+
+@dataclass(frozen=True)
+class HeldOutSearch(ABC):
+    """A search that trains candidates without held-out rows.
+
+    Attributes
+    ----------
+    problem : Problem
+    selector : LandmarkSelector
+        The selector of the unrefined model; it selects landmarks again without held-out rows.
+    start : KernelExpansion
+        The unrefined model.
+    rows : Block
+        The rows that candidates are compared on.
+    seed : int
+        Every run draws rows in the same order, so that chance favours no candidate.
+    deadline : Deadline
+    limit : Limit or None
+        The budget of the learned model; None without a budget.
+    rules : SearchRules
+    """
+
+    problem: Problem
+    selector: LandmarkSelector
+    start: KernelExpansion
+    rows: Block
+    seed: int
+    deadline: Deadline
+    limit: Limit | None = None
+    rules: SearchRules = DEFAULT_RULES
+
+    @abstractmethod
+    def _starts(
+        self, candidates: list[Candidate], folds: Sequence[HeldOutFold], seconds: float | None
+    ) -> Mapping[tuple[Candidate, int], Any]:
+        """Return what each candidate starts from, without each fold, by the fold's number.
+
+        Parameters
+        ----------
+        candidates : list of Candidate
+        folds : sequence of HeldOutFold
+        seconds : float or None
+            Time limit of one run, which the preparation of a start should not exceed by much.
+        """
+
+    @abstractmethod
+    def _trained(
+        self,
+        candidate: Candidate,
+        fold: HeldOutFold,
+        start: Any,
+        seconds: float | None,
+        advance: Callable[[int], None] | None,
+    ) -> TrainedModel:
+        """Train a candidate from its start, without the rows of a fold."""
+
+    # -- held-out rows -----------------------------------------------------------------------------
+
+    @property
+    def _rng(self) -> np.random.RandomState:
+        return np.random.RandomState(self.seed)
+
+    def folds(self) -> list[Positions]:
+        """Return the positions of the rows of each fold."""
+        assert self.rows.targets is not None
+        n_folds = self.rules.count_folds(len(self.rows))
+        return stratified_folds(self.rows.targets, n_folds, self._rng)
+
+    def hold_out(self, held_out: Positions) -> HeldOutFold:
+        """Hold a fold out, and fit the unrefined model without it where it could overfit.
+
+        A landmark that is the centroid of few rows predicts these rows better than new rows.
+        """
+        mask = np.ones(len(self.rows), dtype=bool)
+        mask[held_out] = False
+        others = np.flatnonzero(mask)
+        model, n = self.start, self.start.landmarks.shape[0]
+        if self.problem.blocks.n_rows < self.rules.honest_ratio * n:
+            blocks = self._blocks(others)
+            landmarks = self._select(blocks, n)
+            model = replace(self.problem, blocks=blocks).fit(landmarks, self._rng).expansion
+            if self.limit is not None:
+                model = quantise(model, self.limit.dtype, blocks, self._rng)
+        outputs = model(self.rows.X[held_out])
+        return HeldOutFold(held_out, others, model.landmarks, outputs)
+
+    def _blocks(self, positions: Positions) -> Blocks:
+        return self.rows.take(positions).blocks()  # small fits, which are not reported
+
+    def _select(self, blocks: RowBlocks, n: int) -> Any:
+        """Return selected landmarks; fewer where rows are fewer, without a warning."""
+        problem = replace(self.problem, blocks=blocks)
+        return select_landmarks(
+            self.selector, problem, min(n, blocks.n_candidates), self._rng
+        ).points
+
+    # -- training ----------------------------------------------------------------------------------
+
+    def _evaluate(
+        self,
+        candidates: list[Candidate],
+        folds: Sequence[HeldOutFold],
+        time_share: float,
+    ) -> list[Evaluation]:
+        """Train every candidate without each fold, in a share of the remaining time."""
+        runs = [(candidate, i) for candidate in candidates for i in range(len(folds))]
+        seconds = self.deadline.share(time_share * min(free_threads(), len(runs)) / len(runs))
+        alone = len(runs) == 1  # in this thread, which may report progress within the run
+        n_rows = sum(candidate.options.n_rows for candidate, _ in runs)
+        models: list[TrainedModel] = []
+        stage = self.problem.blocks.progress.stage("refine", n_rows, None if alone else len(runs))
+        with stage as advance:
+            starts = self._starts(candidates, folds, seconds)
+
+            def train(run: tuple[Candidate, int]) -> TrainedModel:
+                candidate, i = run
+                report = advance if alone else None
+                return self._trained(candidate, folds[i], starts[run], seconds, report)
+
+            with closing(in_threads(train, runs)) as trained:
+                for (candidate, _), model in zip(runs, trained, strict=True):
+                    models.append(model)
+                    if not alone:
+                        advance(candidate.options.n_rows)
+        k = len(folds)
+        return [
+            self._evaluation(candidate, tuple(folds), tuple(models[i * k : (i + 1) * k]))
+            for i, candidate in enumerate(candidates)
+        ]
+
+    def _evaluation(
+        self,
+        candidate: Candidate,
+        folds: tuple[HeldOutFold, ...],
+        models: tuple[TrainedModel, ...],
+    ) -> Evaluation:
+        scores = ValidationScores.of(self.rows, folds, models)
+        return Evaluation(candidate, folds, models, scores)

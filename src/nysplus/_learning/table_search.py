@@ -1,0 +1,317 @@
+"""Choose the code of a table and how to train on it, on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from nysplus._bytes.budget import Size
+from nysplus._holdout import PairedComparison, Positions, best_of, least_loss_within_error
+from nysplus._learning.candidates import Candidate
+from nysplus._learning.evaluation import Evaluation, HeldOutSearch
+from nysplus._learning.table_setup import TableSetup, column_weights, importances
+from nysplus._learning.tables import (
+    LONG,
+    TABLE_RULES,
+    CodeChoice,
+    TableRecipe,
+    TableRules,
+    TableStyle,
+    TableViews,
+    View,
+    options_of,
+    size_of_view,
+)
+from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
+from nysplus._rows.blocks import Block
+from nysplus._runtime.threads import in_threads
+from nysplus._typing import Float
+from nysplus.expansion import KernelExpansion
+
+# A code without its bins: views that differ in bins only share the importance of raw columns.
+Kind = tuple[str, bool]
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """The best candidate, and its comparison with the unrefined model.
+
+    Attributes
+    ----------
+    best : Evaluation or None
+        None if the unrefined model is best.
+    scores : ValidationScores
+        Of the best candidate, or else of one that was trained.
+    candidate_scores : tuple of float
+        Mean scores of the compared candidates on held-out rows.
+    comparison : PairedComparison
+        With the unrefined model.
+    """
+
+    best: Evaluation | None
+    scores: ValidationScores
+    candidate_scores: tuple[float, ...]
+    comparison: PairedComparison
+
+
+@dataclass(frozen=True)
+class TableSearch(HeldOutSearch):
+    """A search for the best code and the best way to train on it.
+
+    The unrefined model stays where no candidate is better.
+
+    Attributes
+    ----------
+    views : TableViews
+        Of `rows`.
+    """
+
+    rules: TableRules = TABLE_RULES
+    views: TableViews = field(kw_only=True)
+    _views: dict[CodeChoice, View] = field(default_factory=dict, init=False)
+    _importances: dict[tuple[Kind, int], Float] = field(default_factory=dict, init=False)
+
+    # -- the search --------------------------------------------------------------------------------
+
+    def run(
+        self, styles: Sequence[TableStyle], longer: Sequence[TableStyle] = ()
+    ) -> TableResult | None:
+        """Train with each style, choose the best, and compare it with the unrefined model.
+
+        Returns None if no model fits in the budget.
+
+        Parameters
+        ----------
+        styles, longer : sequence of TableStyle
+            The latter are tried where the long style of the former is best.
+        """
+        candidates = self._candidates(styles)
+        if not candidates:
+            return None
+        # a single candidate is compared with the unrefined model only, on one fold
+        n_folds = None if len(candidates) > 1 else 1
+        folds = [self.hold_out(fold) for fold in self._used_folds()[:n_folds]]
+        tried = self._evaluate(candidates, folds, self.rules.first_time)
+        wanted = not self.few_rows and self._want_longer(tried) and not self.deadline.over
+        if last := self._candidates(longer if wanted else ()):
+            # where long runs are best they are so by far: one fold can tell
+            tried = [self._evaluation(e.candidate, e.folds[:1], e.models[:1]) for e in tried]
+            tried += self._evaluate(last, folds[:1], self.rules.last_time)
+        best = self._best(tried)
+        scores = tried[0].scores if best is None else best.scores
+        return TableResult(
+            best,
+            scores,
+            tuple(evaluation.scores.accuracy for evaluation in tried),
+            scores.compared_with_unrefined(0.0),
+        )
+
+    @property
+    def few_rows(self) -> bool:
+        """Whether rows are so few that they tell candidates apart badly."""
+        return len(self.rows) <= self.rules.few_rows
+
+    def _used_folds(self) -> list[Positions]:
+        """Return as many folds as have enough rows to choose by."""
+        folds = self.folds()
+        wanted = -(-self.rules.held_out_rows // len(folds[0]))
+        return folds[: min(max(1, wanted), self.rules.max_folds)]
+
+    def _want_longer(self, tried: Sequence[Evaluation]) -> bool:
+        """Return whether long runs are at least as good as those with a decay of the map."""
+        scores = {_style(each.candidate).name: each.scores.accuracy for each in tried}
+        decayed = [each.scores.accuracy for each in tried if _style(each.candidate).map_decay > 0.0]
+        return LONG.name in scores and scores[LONG.name] >= max(decayed, default=-np.inf)
+
+    def _best(self, tried: Sequence[Evaluation]) -> Evaluation | None:
+        """Return the best evaluation; None if the unrefined model is better.
+
+        Where accuracy and log-loss disagree about that, the unrefined model is kept with few rows.
+        """
+        first = tried[0].scores
+        unrefined = first.unrefined
+        if not first.targets.discrete:
+            best = best_of(tried, lambda evaluation: evaluation.scores.accuracy)
+            if not best.scores.better_than(first, self.rules.convincing):
+                best = tried[0]
+            return best if best.scores.accuracy >= unrefined.accuracy else None
+        accuracies = np.array([evaluation.scores.accuracy for evaluation in tried])
+        losses = np.array([evaluation.scores.log_loss for evaluation in tried])
+        chosen = least_loss_within_error(accuracies, losses, first.weight)
+        signs = accuracies[chosen] - unrefined.accuracy, unrefined.log_loss - losses[chosen]
+        better = min(signs) >= 0.0 if self.few_rows else max(signs) >= 0.0
+        return tried[chosen] if better else None
+
+    def refit(self, found: TableResult, rows: Block, views: TableViews) -> KernelExpansion:
+        """Train the best candidate on all rows, from the start.
+
+        Parameters
+        ----------
+        found : TableResult
+            Whose best candidate is not the unrefined model.
+        rows : Block
+        views : TableViews
+            Of the same rows.
+        """
+        assert found.best is not None
+        candidate, blocks = found.best.candidate, self.problem.blocks
+        recipe = _recipe(candidate)
+        style, view = recipe.style, views(*_arguments(recipe.code))
+        weights = self._weights(recipe, 0)
+        block = replace(rows, X=view.X)
+        prepared = TableSetup.of(self.problem, block, weights, candidate.size, self.seed)
+        options = options_of(style, len(rows), blocks.discrete, self.rules)
+        first = prepared.first(recipe.width, self.rules.value_ridge)
+        with blocks.progress.stage("refine", options.n_rows, None) as advance:
+            seconds = self.deadline.share(1.0)
+            p = prepared.setup.train(first, options, self.seed, seconds=seconds, advance=advance)
+        model = prepared.setup.expansion(p, blocks.dtype, found.scores.score_unit)
+        return replace(model, encoder=view.code)
+
+    # -- candidates --------------------------------------------------------------------------------
+
+    def _candidates(self, styles: Sequence[TableStyle]) -> list[Candidate]:
+        """Return the candidates that fit in the budget."""
+        found = []
+        n_rows = len(self.rows) * (self.rules.n_folds - 1) // self.rules.n_folds
+        statistics = self.views.many_levels and not self.few_rows
+        for style in styles:
+            if style.code.target_statistics and not statistics:
+                continue
+            fitting = self._fitting(style)
+            if fitting is not None:
+                code, size = fitting
+                options = options_of(style, n_rows, self.problem.blocks.discrete, self.rules)
+                found.append(Candidate(size, TableRecipe(style.width, options, 1.0, style, code)))
+        return found
+
+    def _fitting(self, style: TableStyle) -> tuple[CodeChoice, Size] | None:
+        """Return the code of a style and the size of the model; None if no model fits.
+
+        There are fewer bins than the style has where columns are many or bytes are few.
+        """
+        rules, code = self.rules, style.code
+        if code.n_bins is not None:
+            most = max(rules.least_bins, rules.max_bins // max(1, self.views.n_numbers))
+            code = replace(code, n_bins=min(code.n_bins, most))
+        if self.limit is None:
+            n_columns = self._view(code).code.n_columns
+            return code, Size(self.start.landmarks.shape[0], min(rules.rank, n_columns))
+        most_landmarks = len(self.rows) // 2
+        L, found = self.problem.blocks.n_outputs, None
+        while True:
+            view = self._view(code)
+            budget = self.limit.budget
+            size = size_of_view(view.code, L, most_landmarks, budget, style, rules)
+            if size is not None:
+                found = code, size
+                if (size.rank or 0) >= min(rules.least_rank, view.code.n_columns):
+                    return found
+            if code.n_bins is None or code.n_bins <= rules.fewest_bins:
+                return found
+            code = replace(code, n_bins=code.n_bins // 2)
+
+    def _view(self, code: CodeChoice) -> View:
+        if code not in self._views:
+            self._views[code] = self.views(*_arguments(code))
+        return self._views[code]
+
+    # -- training ----------------------------------------------------------------------------------
+
+    def _starts(
+        self, candidates: list[Candidate], folds: Sequence[HeldOutFold], seconds: float | None
+    ) -> dict[tuple[Candidate, int], TableSetup]:
+        """Prepare the rows of every view without each fold; candidates share them."""
+        self._find_importances(candidates, folds, seconds)
+        runs = [(candidate, i) for candidate in candidates for i in range(len(folds))]
+        keys = {(candidate, i): _key(candidate, i) for candidate, i in runs}
+        firsts = {key: run for run, key in reversed(list(keys.items()))}
+
+        def prepared(run: tuple[Candidate, int]) -> TableSetup:
+            candidate, i = run
+            recipe = _recipe(candidate)
+            block, weights = self._block(recipe.code, folds[i].others), self._weights(recipe, i)
+            return TableSetup.of(self.problem, block, weights, candidate.size, self.seed)
+
+        found = dict(zip(firsts, in_threads(prepared, firsts.values()), strict=True))
+        return {run: found[key] for run, key in keys.items()}
+
+    def _find_importances(
+        self, candidates: list[Candidate], folds: Sequence[HeldOutFold], seconds: float | None
+    ) -> None:
+        """Find the importances of raw columns, once for each kind of code."""
+        n_found = len(folds) if self.few_rows else 1
+        missing: dict[tuple[Kind, int], CodeChoice] = {}
+        for recipe in map(_recipe, candidates):
+            for i in range(n_found if recipe.style.metric else 0):
+                if (_kind(recipe.code), i) not in self._importances:
+                    missing[_kind(recipe.code), i] = self._coarse(recipe.code)
+        for code in missing.values():
+            self._view(code)  # made here, so that threads only read it
+
+        def find(key: tuple[Kind, int]) -> Float:
+            code = missing[key]
+            block, own = self._block(code, folds[key[1]].others), self._view(code).code
+            return importances(self.problem, block, own, self.seed, self.rules, seconds)
+
+        self._importances.update(zip(missing, in_threads(find, missing), strict=True))
+
+    def _coarse(self, code: CodeChoice) -> CodeChoice:
+        """Return a code with as few bins as are enough to weigh columns."""
+        if code.n_bins is None:
+            return code
+        return replace(code, n_bins=min(code.n_bins, self.rules.metric_bins))
+
+    def _block(self, code: CodeChoice, positions: Positions) -> Block:
+        """Return some of the rows, as a view has them."""
+        return replace(self.rows.take(positions), X=self._view(code).X[positions])
+
+    def _weights(self, recipe: TableRecipe, fold: int) -> Float:
+        """Return the weights of the code columns of a recipe, found without a fold."""
+        code = self._view(recipe.code).code
+        if not recipe.style.metric:
+            return np.ones(code.n_columns)
+        kind = _kind(recipe.code)
+        importance = self._importances.get((kind, fold), self._importances[kind, 0])
+        return column_weights(importance, code, self.rules)
+
+    def _trained(
+        self,
+        candidate: Candidate,
+        fold: HeldOutFold,
+        start: Any,
+        seconds: float | None,
+        advance: Callable[[int], None] | None,
+    ) -> TrainedModel:
+        """Train a candidate from prepared rows."""
+        recipe, setup = _recipe(candidate), start.setup
+        first = start.first(recipe.width, self.rules.value_ridge)
+        p = setup.train(first, candidate.options, self.seed, None, seconds, advance)
+        model = setup.expansion(p, np.dtype(np.float32))
+        return TrainedModel(p, model, model(self._view(recipe.code).X[fold.held_out]))
+
+
+def _recipe(candidate: Candidate) -> TableRecipe:
+    assert isinstance(candidate.recipe, TableRecipe)
+    return candidate.recipe
+
+
+def _style(candidate: Candidate) -> TableStyle:
+    return _recipe(candidate).style
+
+
+def _key(candidate: Candidate, fold: int) -> tuple[CodeChoice, bool, Size, int]:
+    """Return what prepared rows depend on."""
+    recipe = _recipe(candidate)
+    return recipe.code, recipe.style.metric, candidate.size, fold
+
+
+def _kind(code: CodeChoice) -> Kind:
+    return code.numbers, code.target_statistics
+
+
+def _arguments(code: CodeChoice) -> tuple[str, int | None, bool]:
+    return code.numbers, code.n_bins, code.target_statistics

@@ -1,0 +1,82 @@
+"""Rows of a table behind its code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nysplus._rows.blocks import Block, Blocks, RowBlocks
+from nysplus._rows.mapped import MappedBlocks, RowMap
+from nysplus._runtime.memory import working_bytes
+from nysplus._typing import Float
+from nysplus.encoding.code import TableCode
+from nysplus.encoding.target_statistics import fold_of
+
+# Codes are numbers between 0 and about 2, for which float32 is exact enough.
+DTYPE = np.dtype(np.float32)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The code of a table, and how its training rows are encoded.
+
+    Attributes
+    ----------
+    code : TableCode
+    without : tuple of TableCode
+        Codes for the training rows of each fold, where the code has statistics of targets: those
+        of all other folds. Empty where it has none.
+    """
+
+    code: TableCode
+    without: tuple[TableCode, ...] = ()
+
+    def __call__(self, block: Block) -> Float:
+        """Return the code columns of training rows."""
+        code = self.code(block.X, DTYPE)
+        if self.without:
+            folds = fold_of(block.numbers)
+            for fold, other in enumerate(self.without):
+                code[folds == fold] = other(block.X[folds == fold], DTYPE)
+        return code
+
+
+@dataclass(frozen=True)
+class EncodedBlocks(MappedBlocks):
+    """The training rows of a table behind its code.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+        Raw numbers.
+    encoding : Encoding
+    """
+
+    encoding: Encoding
+
+    @property
+    def n_features(self) -> int:
+        """Number of code columns D."""
+        return self.encoding.code.n_columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating type of the code columns."""
+        return DTYPE
+
+    @property
+    def _map(self) -> RowMap:
+        return self.encoding
+
+
+def encoded(blocks: RowBlocks, encoding: Encoding) -> RowBlocks:
+    """Return the encoded training rows of a table.
+
+    Rows in memory are encoded at once if the result fits in the working memory.
+    """
+    code_bytes = blocks.n_rows * encoding.code.n_columns * DTYPE.itemsize
+    if isinstance(blocks, Blocks) and code_bytes <= working_bytes():
+        return replace(blocks, X=encoding(blocks.block(slice(0, blocks.n_rows))))
+    return EncodedBlocks(blocks, encoding)
