@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-all test-oldest fuzz faults mutation peer-suites lint pages architecture dist bench large selection kilobytes formats docs exactness numerics clean
+.PHONY: help demo test test-fast test-all test-oldest fuzz faults mutation peer-suites lint pages architecture dist bench large selection kilobytes tables formats docs exactness numerics clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -126,6 +126,11 @@ kilobytes: $(READY)  ## compact models against the peers: two hours; fills docs/
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/nysplus bench kilobytes
 	$(BIN)/nysplus bench pages kilobytes
+
+tables: $(READY)  ## ordinary tables against gradient boosting: many hours; fills docs/results/tables.md (needs NYSPLUS_DATA)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/nysplus bench tables
+	$(BIN)/nysplus bench pages tables
 
 formats: $(READY)  ## bytes and speed of exports, and compression: some minutes; fills docs/results/formats.md (needs NYSPLUS_DATA)
 	$(BIN)/nysplus bench formats

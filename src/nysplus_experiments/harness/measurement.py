@@ -29,7 +29,7 @@ _WAITING = "OMP_WAIT_POLICY"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIBRARIES = (
     *("nysplus", "numpy", "scipy", "scikit-learn"),
-    *("scikit-learn-intelex", "lightgbm", "xgboost-cpu"),
+    *("scikit-learn-intelex", "lightgbm", "xgboost-cpu", "catboost"),
 )
 
 

@@ -127,19 +127,19 @@ def _xgboost_bytes(model: Any) -> int:
     return len(model.get_booster().save_raw("ubj"))
 
 
-def _array_bytes(model: Any, names: tuple[str, ...]) -> int:
+def array_bytes(model: Any, names: tuple[str, ...]) -> int:
     """Count the arrays of these names in an estimator or in the steps of a pipeline."""
     steps = [step for _, step in getattr(model, "steps", [("", model)])]
     arrays = (getattr(step, name) for step in steps for name in names if hasattr(step, name))
     return sum(np.asarray(array).nbytes for array in arrays)
 
 
-_svc_bytes = partial(_array_bytes, names=("support_vectors_", "dual_coef_", "intercept_"))
+_svc_bytes = partial(array_bytes, names=("support_vectors_", "dual_coef_", "intercept_"))
 _nystroem_bytes = partial(
-    _array_bytes, names=("components_", "normalization_", "coef_", "intercept_")
+    array_bytes, names=("components_", "normalization_", "coef_", "intercept_")
 )
 _fourier_bytes = partial(
-    _array_bytes, names=("random_weights_", "random_offset_", "coef_", "intercept_")
+    array_bytes, names=("random_weights_", "random_offset_", "coef_", "intercept_")
 )
 _uniform = partial(_nysplus, alpha=RHO, selection="uniform")
 _nystroem = partial(_sklearn_features, name="Nystroem")

@@ -108,7 +108,7 @@ def _drop_duplicates(
 ) -> tuple[Array, Array, Array, Array]:
     keep, n_both = _first_occurrences(X, y)
     keep_test, n_both_test = _first_occurrences(X_test, y_test)
-    train, test = _keys(X[keep]), _keys(X_test[keep_test])
+    train, test = row_keys(X[keep]), row_keys(X_test[keep_test])
     n_shared = int(np.isin(test, train).sum())
     notes += [
         f"Rows of {row.title} whose features occurred before are dropped: {len(keep)} of {len(X)} "
@@ -120,7 +120,7 @@ def _drop_duplicates(
     return X[keep], y[keep], X_test[keep_test], y_test[keep_test]
 
 
-def _keys(X: Array) -> Array:
+def row_keys(X: Array) -> Array:
     """Return one comparable item a row; adding 0 makes -0.0 and 0.0 the same bytes."""
     X = np.ascontiguousarray(X + 0)
     return X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1]))).ravel()
@@ -128,7 +128,7 @@ def _keys(X: Array) -> Array:
 
 def _first_occurrences(X: Array, y: Array) -> tuple[Array, int]:
     """Return the first row of each feature vector, in order, and how many carry two labels."""
-    _, first, group = np.unique(_keys(X), return_index=True, return_inverse=True)
+    _, first, group = np.unique(row_keys(X), return_index=True, return_inverse=True)
     labels, code = np.unique(y, return_inverse=True)
     pairs = np.unique(group * len(labels) + code)
     n_both = int((np.bincount(pairs // len(labels)) > 1).sum())
