@@ -6,7 +6,7 @@ records of the engine; a test below `tests/api` has no use for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from nysplus.encoding.code import (
     TableCode,
 )
 from nysplus.encoding.schema import TableColumn, TableSchema
-from nysplus.expansion import KernelExpansion
+from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import RBF
 from nysplus.landmarks import Problem
 
@@ -312,3 +312,45 @@ def encoded_model(estimator, y, dtype=np.float32):
     estimator.fit(code(raw_numbers(len(y)), dtype), y)
     columns = Columns(schema.n_features, np.array(schema.names, dtype=object), schema=schema)
     return alter(estimator, expansion=replace(estimator.expansion_, encoder=code), columns=columns)
+
+
+# ---- numbers in few bits -------------------------------------------------------------------------
+
+
+def in_few_bits(array, bits, *, offset=False, scale_type=np.float32):
+    """Return an array rounded to integers of `bits` bits, with a scale for each column.
+
+    With `offset` the columns are rounded about the middle of their range.
+    """
+    numbers = np.asarray(array, dtype=np.float64)
+    largest = 2 ** (bits - 1) - 1
+    middle = (numbers.max(axis=0) + numbers.min(axis=0)) / 2 if offset else 0.0
+    middle = np.asarray(middle, dtype=scale_type)
+    left = numbers - middle.astype(np.float64)
+    scale = np.asarray(np.abs(left).max(axis=0) / largest, dtype=scale_type)
+    steps = left / np.where(scale > 0, scale, 1.0)
+    values = np.rint(steps).clip(-largest, largest).astype(np.int8)
+    return PackedArray(values, scale, bits, middle if offset else None)
+
+
+def with_few_bits(expansion, bits, **options):
+    """Return an expansion with some parts in few bits, and all its other numbers in float32.
+
+    Parameters
+    ----------
+    expansion : KernelExpansion
+        With dense landmarks.
+    bits : dict of str to int
+        The number of bits of "landmarks", "dual_coef", "projection" or "linear".
+    **options
+        Of :func:`in_few_bits`.
+    """
+    parts = {}
+    for field in fields(PackedExpansion):
+        array = getattr(expansion, field.name)
+        if array is not None and field.name in bits:
+            parts[field.name] = in_few_bits(array, bits[field.name], **options)
+        elif array is not None:
+            parts[field.name] = PackedArray(array.astype(np.float32))
+    small = KernelExpansion.unpacked(expansion.kernel, PackedExpansion(**parts))
+    return replace(small, encoder=expansion.encoder)

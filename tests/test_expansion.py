@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from factories import in_few_bits, with_few_bits
 
 from nysplus import NystroemClassifier
 from nysplus._bytes.quantise import pack_expansion
 from nysplus._rows.projected import project
-from nysplus.expansion import KernelExpansion
+from nysplus.expansion import KernelExpansion, PackedArray
 from nysplus.kernels import RBF
 
 
@@ -130,3 +131,52 @@ def test_a_centre_moves_the_whole_function(packed, rng):
         np.testing.assert_array_equal(again(X), moved(X))
     else:
         np.testing.assert_allclose(expansion.moved(c)(X), expansion(X), rtol=1e-10, atol=1e-10)
+
+
+# ---- numbers in few bits -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale_type", [np.float32, np.float16])
+@pytest.mark.parametrize("offset", [False, True])
+@pytest.mark.parametrize("bits", range(2, 9))
+def test_numbers_of_few_bits(bits, offset, scale_type, rng):
+    array = 3.0 + rng.standard_normal((50, 3)) * [0.1, 1.0, 10.0]
+    packed = in_few_bits(array, bits, offset=offset, scale_type=scale_type)
+    assert packed.n_bytes == -(-150 * bits // 8) + 3 * (1 + offset) * np.dtype(scale_type).itemsize
+    assert packed.is_factored == (not offset)
+    numbers = packed.unpacked()
+    assert numbers.dtype == np.float32
+    expected = packed.values * packed.scale.astype(np.float32)
+    if offset:
+        expected = expected + packed.offset.astype(np.float32)
+    np.testing.assert_array_equal(numbers, expected)
+    # half a step, and the rounding of scale and offset themselves
+    allowed = 0.5 * packed.scale + (1e-6 if scale_type is np.float32 else 2e-3) * np.abs(array).max(
+        0
+    )
+    assert (np.abs(numbers - array) <= allowed).all()
+
+
+def test_bits_of_a_single_axis_have_one_scale(rng):
+    packed = in_few_bits(rng.standard_normal(9), 5, offset=True)
+    assert packed.scale.shape == packed.offset.shape == ()
+    assert packed.n_bytes == 6 + 8
+    assert packed.unpacked().shape == (9,)
+
+
+def test_bits_have_no_effect_on_floating_values():
+    assert PackedArray(np.ones((3, 2), np.float16), bits=3).n_bytes == 12
+
+
+def test_an_expansion_counts_the_bits_of_each_part(rng):
+    full = _linear_expansion(rng, 9)
+    small = with_few_bits(full, {"landmarks": 4, "dual_coef": 3, "linear": 2}, offset=True)
+    integers = -(-45 * 4 // 8) + -(-27 * 3 // 8) + -(-15 * 2 // 8)
+    assert small.n_bytes == integers + 8 * (5 + 3 + 3) + 4 * 3
+    again = KernelExpansion.unpacked(small.kernel, small.packed)
+    X, c = rng.randn(20, 5), rng.randn(5).astype(np.float32)
+    np.testing.assert_array_equal(again(X), small(X))
+    moved = small.with_center(c)
+    assert moved.packed.linear is small.packed.linear
+    np.testing.assert_allclose(moved(X + c), small(X), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(moved.without_center()(X), small(X), rtol=1e-4, atol=1e-4)

@@ -23,6 +23,8 @@ from nysplus.kernels.base import CACHED_VALUES
 STORED_TYPES = ("float64", "float32", "float16", "int8")
 # The range is symmetric, so that zero is stored exactly: −128 is not used.
 LARGEST_INT8 = 127
+# Bits of a stored integer, at least and at most.
+MIN_BITS, MAX_BITS = 2, 8
 # Fewer rows than this make products slow, whatever stays in cache.
 MIN_BLOCK_ROWS = 128
 
@@ -38,31 +40,61 @@ def stored_bytes(*arrays: Any) -> int:
     return sum(int(part.nbytes) for part in parts)
 
 
+def largest_integer(bits: int) -> int:
+    """Return the largest integer of `bits` bits: they are −m … m with ``m = 2^(bits − 1) − 1``."""
+    return int(2 ** (bits - 1)) - 1
+
+
+def bits_in_bytes(size: int, bits: int) -> int:
+    """Return the bytes of `size` values of `bits` bits without gaps: ``⌈size · bits / 8⌉``."""
+    return -(-size * bits // 8)
+
+
 @dataclass(frozen=True)
 class PackedArray:
-    """An array in its storage type.
+    """An array in its storage type: floating numbers, or integers with a scale for each column.
+
+    A number of integers is ``value · scale + offset``, in float32.
 
     Attributes
     ----------
     values : ndarray of float64, float32, float16 or int8
-    scale : ndarray of float32, of the shape of a row, or None
-        The factor of each column of int8 values; None for the other types.
+        Integers of fewer than 8 bits are int8 in memory, and packed in files and exports.
+    scale : ndarray of float32 or float16, of the shape of a row, or None
+        The factor of each column of integers; None for floating values.
+    bits : int, default=8
+        Bits of an integer, 2 to 8: the values are in −m … m, ``m = 2^(bits − 1) − 1``. It stays 8
+        for floating values.
+    offset : ndarray of float32 or float16, of the shape of a row, or None
+        The number that is added to each column of integers; None for zero.
     """
 
     values: npt.NDArray[Any]
-    scale: npt.NDArray[np.float32] | None = None
+    scale: npt.NDArray[Any] | None = None
+    bits: int = 8
+    offset: npt.NDArray[Any] | None = None
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the values and the scales."""
-        return stored_bytes(self.values, self.scale)
+        """Bytes of the values, the scales and the offsets."""
+        bits = self.bits if self.values.dtype == np.int8 else 8 * self.values.itemsize
+        return bits_in_bytes(self.values.size, bits) + stored_bytes(self.scale, self.offset)
+
+    @property
+    def is_factored(self) -> bool:
+        """Whether sums over a column can be multiplied by its scale, once for all values."""
+        return self.scale is not None and self.offset is None
 
     def unpacked(self) -> Float:
         """Return the numbers to compute with: float64 unchanged, every other type in float32."""
         if self.values.dtype == np.float64:
             return self.values
         numbers: Float = self.values.astype(np.float32)
-        return numbers if self.scale is None else numbers * self.scale
+        if self.scale is not None:
+            numbers *= self.scale
+        if self.offset is not None:
+            numbers += self.offset
+        return numbers
 
 
 @dataclass(frozen=True)

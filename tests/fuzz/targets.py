@@ -21,6 +21,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import scipy.sparse as sp
 import typer
+from factories import alter, with_few_bits
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
@@ -69,11 +70,15 @@ def _models() -> tuple[object, ...]:
     packed = NystroemRegressor(6, random_state=0).fit(ROWS, ROWS[:, :2])
     small = pack_expansion(packed.expansion_, "int8", ROWS)
     packed._model = replace(packed._model, expansion=small)
+    few_bits = NystroemClassifier(5, metric=2, random_state=0).fit(ROWS, CLASSES)
+    bits = {"landmarks": 3, "dual_coef": 4, "projection": 5}
+    alter(few_bits, expansion=with_few_bits(few_bits.expansion_, bits, offset=True))
     names = np.array(["no", "yes"])[CLASSES]
     sparse = sp.csr_matrix(np.where(ROWS > 0.5, ROWS, 0.0))
     rng = np.random.RandomState(3)
     return (
         packed,
+        few_bits,
         NystroemClassifier(5, metric="diagonal", random_state=0).fit(ROWS, names),
         NystroemClassifier(5, selection=ROWS[:5], class_weight={0: 1.0, 1: 2.0}).fit(ROWS, CLASSES),
         NystroemClassifier(4, random_state=rng).fit(sparse, np.stack([CLASSES, 1 - CLASSES], 1)),

@@ -10,7 +10,10 @@ A file consists of
   "projection"; for int8 numbers also "landmarks.scale" and so on. Files of format 2 also have
   "center", a number for each feature that is subtracted from it. Files of format 3 are of models
   that encode tables: "encoder.float16", "encoder.float32" and "encoder.float64" have the knots and
-  tables of the code, and the header has its other numbers and the columns of the table.
+  tables of the code, and the header has its other numbers and the columns of the table. Files of
+  format 4 have integers of 2 to 7 bits, offsets, or scales in float16. Integers of few bits are
+  streams of bits in uint8 (:mod:`nysplus._bytes.bit_stream`), with their number of bits and their
+  shape in the header; "landmarks.offset" and so on are added to the columns.
 
 So the size of a file is ``8 + length of the header + model.model_bytes_``, exactly; with an encoder
 it is a little less, because `model_bytes_` counts the numbers of the code in the header as well.
@@ -43,7 +46,7 @@ from nysplus.persistence.tables import Tensors
 from nysplus.pipelines import as_model
 
 # Raised whenever an older version would misread a new file.
-FORMAT = 3
+FORMAT = 4
 # The limit of safetensors.
 MAX_HEADER_BYTES = 100_000_000
 # Bytes that the values of a header may take as objects of Python, apart from those in proportion to
@@ -145,6 +148,12 @@ def _content(model: Any) -> bytes:
 
 def _format(own: dict[str, Any], tensors: Tensors) -> int:
     """Return the first format that has the given parts, so that older versions read the rest."""
+    packed = any(
+        name.endswith(".offset") or (name.endswith(".scale") and tensor.dtype != np.float32)
+        for name, tensor in tensors.items()
+    )
+    if packed or "few_bits" in own["expansion"]:
+        return 4
     if "encoder" in own["expansion"]:
         return 3
     return 2 if "center" in tensors else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from dataclasses import fields, replace
 from typing import Any
@@ -10,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
+from nysplus._bytes.bit_stream import pack_bits, unpack_bits
+from nysplus.expansion import (
+    MAX_BITS,
+    MIN_BITS,
+    KernelExpansion,
+    PackedArray,
+    PackedExpansion,
+    bits_in_bytes,
+    largest_integer,
+)
 from nysplus.kernels import Kernel, Matern
 from nysplus.persistence.parameters import (
     CSR_PARTS,
@@ -30,11 +40,15 @@ def expansion_out(expansion: KernelExpansion) -> tuple[Tensors, dict[str, Any]]:
     """Return the tensors of an expansion, and their layout as JSON."""
     arrays: dict[str, Any]
     packed, csr = expansion.packed, None
+    few_bits: dict[str, PackedArray] = {}
     names = [f.name for f in fields(PackedExpansion) if getattr(expansion, f.name) is not None]
     if packed is not None:
-        arrays = {name: getattr(packed, name).values for name in names}
-        scales = {f"{name}.scale": getattr(packed, name).scale for name in names}
-        arrays |= {name: scale for name, scale in scales.items() if scale is not None}
+        parts = {name: getattr(packed, name) for name in names}
+        arrays = {name: part.values for name, part in parts.items()}
+        for kind in ("scale", "offset"):
+            found = {f"{name}.{kind}": getattr(part, kind) for name, part in parts.items()}
+            arrays |= {name: array for name, array in found.items() if array is not None}
+        few_bits = {name: part for name, part in parts.items() if part.bits < MAX_BITS}
     else:
         arrays = {name: getattr(expansion, name) for name in names}
     Z = arrays["landmarks"]
@@ -49,7 +63,14 @@ def expansion_out(expansion: KernelExpansion) -> tuple[Tensors, dict[str, Any]]:
         # products of matrices round differently in another order
         "fortran": [name for name, array in arrays.items() if _is_fortran(array)],
     }
-    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    tensors: Tensors = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    if few_bits:
+        for name, part in few_bits.items():
+            tensors[name] = pack_bits(part.values, part.bits)
+        layout["few_bits"] = {
+            name: {"bits": part.bits, "shape": list(part.values.shape)}
+            for name, part in few_bits.items()
+        }
     if expansion.encoder is not None:
         more, layout["encoder"] = code_out(expansion.encoder)
         tensors |= more
@@ -84,17 +105,14 @@ def _function_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> K
     is_stored = entry(layout, "stored", bool)
     csr = entry(layout, "csr", dict, type(None))
     require(not (is_stored and csr), "CSR landmarks cannot be packed.")
-    known = {"landmarks", "dual_coef", "intercept"} | OPTIONAL & set(tensors)
-    if csr is not None:
-        known = known - {"landmarks"} | {f"landmarks.{part}" for part in CSR_PARTS}
-    small = {name for name in known if is_stored and f"{name}.scale" in tensors}
-    known |= {f"{name}.scale" for name in small}
-    require(
-        known == set(tensors), f"its tensors are {sorted(tensors)}, expected are {sorted(known)}."
-    )
+    small = _check_names(set(tensors), is_stored, csr is not None)
     for name, tensor in tensors.items():
         require(np.isfinite(tensor).all(), f"tensor {name!r} has numbers that are not finite.")
     tensors = dict(tensors)
+    few_bits = entry(layout, "few_bits", dict) if "few_bits" in layout else {}
+    for name, record in few_bits.items():
+        require(name in small, f"few_bits of {reprlib.repr(name)} is of no tensor with a scale.")
+        tensors[name] = _integers_in(name, tensors[name], record)
     for name in entry(layout, "fortran", list):
         require(name in tensors, f"fortran={reprlib.repr(name)} is no tensor.")
         tensors[name] = np.asfortranarray(tensors[name])
@@ -105,10 +123,17 @@ def _function_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> K
     _check_shapes(Z, n_features=n_features, **parts)
     if is_stored:
         kept = {
-            name: _packed_in(name, tensor, tensors.get(f"{name}.scale"))
+            name: PackedArray(
+                tensor,
+                tensors.get(f"{name}.scale"),
+                few_bits[name]["bits"] if name in few_bits else MAX_BITS,
+                tensors.get(f"{name}.offset"),
+            )
             for name, tensor in {"landmarks": Z, **parts}.items()
             if tensor is not None
         }
+        for name, part in kept.items():
+            _check_packed(name, part)
         return KernelExpansion.unpacked(kernel, PackedExpansion(**kept))
     for name, part in parts.items():
         require(
@@ -116,6 +141,18 @@ def _function_in(layout: dict[str, Any], tensors: Tensors, n_features: int) -> K
             f"tensor {name!r} must have float64 or float32.",
         )
     return KernelExpansion(kernel, Z, **parts)
+
+
+def _check_names(found: set[str], is_stored: bool, is_csr: bool) -> set[str]:
+    """Raise unless the tensors are those of an expansion; return those that have a scale."""
+    known = {"landmarks", "dual_coef", "intercept"} | OPTIONAL & found
+    if is_csr:
+        known = known - {"landmarks"} | {f"landmarks.{part}" for part in CSR_PARTS}
+    small = {name for name in known if is_stored and f"{name}.scale" in found}
+    known |= {f"{name}.scale" for name in small}
+    known |= {f"{name}.offset" for name in small if f"{name}.offset" in found}
+    require(known == found, f"its tensors are {sorted(found)}, expected are {sorted(known)}.")
+    return small
 
 
 def _check_shapes(
@@ -150,18 +187,44 @@ def _check_shapes(
     )
 
 
-def _packed_in(name: str, values: npt.NDArray[Any], scale: npt.NDArray[Any] | None) -> PackedArray:
-    if scale is None:
+def _integers_in(
+    name: str, stream: npt.NDArray[Any], record: dict[str, Any]
+) -> npt.NDArray[np.int8]:
+    """Return the integers of a stream of bits, after a check of their number and range."""
+    bits, shape = entry(record, "bits", int), entry(record, "shape", list)
+    allowed = MIN_BITS <= bits < MAX_BITS
+    require(allowed, f"bits={bits} of {name!r} must be {MIN_BITS} to {MAX_BITS - 1}.")
+    allowed = 1 <= len(shape) <= 2 and all(type(size) is int and size >= 0 for size in shape)
+    require(allowed, f"the shape {reprlib.repr(shape)} of {name!r} must be one or two sizes.")
+    n_bytes = bits_in_bytes(math.prod(shape), bits)
+    require(
+        stream.dtype == np.uint8 and stream.shape == (n_bytes,),
+        f"tensor {name!r} must be {n_bytes} uint8, which {shape} integers of {bits} bits take.",
+    )
+    values = unpack_bits(stream, bits, tuple(shape))
+    fits = values.max(initial=0) <= largest_integer(bits)
+    require(fits, f"tensor {name!r} has a code that integers of {bits} bits do not have.")
+    fits = np.array_equal(pack_bits(values, bits), stream)
+    require(fits, f"tensor {name!r} has bits that belong to no integer.")
+    return values
+
+
+def _check_packed(name: str, packed: PackedArray) -> None:
+    """Raise unless types and shapes of values, scale and offset fit, and all numbers are finite."""
+    values = packed.values
+    if packed.scale is None:
         allowed = values.dtype in (np.float64, np.float32, np.float16)
         require(allowed, f"tensor {name!r} has {values.dtype} without a scale.")
-        return PackedArray(values)
+        return
     require(values.dtype == np.int8, f"tensor {name!r} has a scale, but is not int8.")
-    fits = scale.dtype == np.float32 and scale.shape == values.shape[1:]
-    require(fits and (scale >= 0).all(), f"the scale of {name!r} must be a float32 per column.")
-    packed = PackedArray(values, scale)
+    for part, numbers in {"scale": packed.scale, "offset": packed.offset}.items():
+        if numbers is not None:
+            fits = numbers.dtype in (np.float32, np.float16) and numbers.shape == values.shape[1:]
+            require(fits, f"the {part} of {name!r} must be a float32 or float16 per column.")
+    require((packed.scale >= 0).all(), f"the scale of {name!r} must not be negative.")
     with np.errstate(over="ignore"):
-        require(np.isfinite(packed.unpacked()).all(), f"the scale of {name!r} is too large.")
-    return packed
+        finite = np.isfinite(packed.unpacked()).all()
+    require(finite, f"the scale or offset of {name!r} is too large.")
 
 
 def _csr_in(csr: dict[str, Any], tensors: Tensors) -> Any:
