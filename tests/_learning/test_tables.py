@@ -11,7 +11,6 @@ import pytest
 from table_views import SmallViews
 
 from nysplus._bytes.budget import Budget, Limit, ModelShape, Size
-from nysplus._bytes.quantise import pack_expansion
 from nysplus._learning.candidates import Deadline
 from nysplus._learning.evaluation import Evaluation
 from nysplus._learning.refine import Refinement, refine
@@ -241,10 +240,8 @@ def test_the_stored_model_is_within_the_budget(n_bytes):
     limit = Limit(Budget(n_bytes), 5, "int8")
     refined = _refined(raw, targets, Refinement(n_epochs=2), limit)[2]
     if refined.kept:
-        assert refined.dtype == "int8"
-        code = refined.expansion.encoder
-        small = pack_expansion(replace(refined.expansion, encoder=None), "int8", code(raw))
-        assert small.n_bytes + code.n_bytes <= n_bytes
+        assert refined.expansion.packed is not None
+        assert refined.expansion.n_bytes <= n_bytes
 
 
 def test_a_budget_without_room_for_a_map_leaves_the_model_as_it_was():
@@ -267,13 +264,13 @@ def test_sizes_grow_with_the_budget_up_to_the_largest(n_columns, L):
             assert code.n_bytes + n_columns > n_bytes / 2
             continue
         shape = ModelShape(size.rank, L, (code.n_columns, size.rank))
-        taken = shape.fixed_bytes("int8") + size.n * shape.landmark_bytes("int8") + code.n_bytes
-        assert taken <= n_bytes
+        assert shape.bytes_in(size.bits, size.n) + code.n_bytes <= n_bytes
         sizes.append((size.rank, size.n * size.rank))
     assert sizes == sorted(sizes)
     assert sizes[-1] == (min(32, code.n_columns), 250 * min(32, code.n_columns))
     large = size_of_view(code, L, 1000, Budget(2**20), LONGEST, TABLE_RULES)
     assert large.n > 250
+    assert large.bits == (8, 8, 8)
 
 
 def test_bins_are_fewer_where_columns_are_many_or_bytes_are_few():

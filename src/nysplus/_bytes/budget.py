@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from nysplus._typing import Float
 from nysplus._validation import is_count
-from nysplus.expansion import stored_bytes
+from nysplus.expansion import bits_in_bytes, stored_bytes
 
 Built = TypeVar("Built")
 
@@ -39,6 +39,14 @@ class NoRoomError(ValueError):
     """No model of the wanted kind is within a budget."""
 
 
+class PartBits(NamedTuple):
+    """The bits of each number of the parts of a model with a learned map."""
+
+    map: int = 8
+    landmarks: int = 8
+    coefficients: int = 8
+
+
 @dataclass(frozen=True)
 class Size:
     """The size of a model.
@@ -52,11 +60,15 @@ class Size:
     dtypes : tuple of str
         Storage types to choose from, the smallest first. Empty: numbers keep the type in which
         they were computed.
+    bits : PartBits or None
+        Bits that the numbers of a learned model are trained in; None where they are rounded to
+        one of `dtypes` afterwards.
     """
 
     n: int
     rank: int | None = None
     dtypes: tuple[str, ...] = ()
+    bits: PartBits | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,16 @@ class ModelShape:
             n_bytes += NUMBER_BYTES * self.r if dtype == "int8" else 0
         return n_bytes
 
+    def bytes_in(self, bits: PartBits, n: int) -> int:
+        """Return the bytes of a model with a dense map and `n` landmarks, trained in few bits.
+
+        Columns of the map, the landmarks and the coefficients have scales, those of the landmarks
+        offsets as well.
+        """
+        sizes = self.map_shape[0] * self.r, n * self.r, n * self.L
+        numbers = sum(bits_in_bytes(*part) for part in zip(sizes, bits, strict=True))
+        return numbers + NUMBER_BYTES * (3 * self.r + 2 * self.L)
+
     def least_bytes(self) -> int:
         """Return the bytes of a model with one landmark in its smallest storage type."""
         return int(min(self.fixed_bytes(t) + self.landmark_bytes(t) for t in self.dtypes))
@@ -140,6 +162,14 @@ class Budget:
         """Return the number of landmarks within the budget; 0 if there is no room for one."""
         left = self.available - shape.fixed_bytes(dtype)
         return max(0, int(left // shape.landmark_bytes(dtype)))
+
+    def landmarks_in(self, shape: ModelShape, bits: PartBits) -> int:
+        """Return the number of landmarks within the budget, in few bits; 0 without room for one."""
+        each = (shape.r * bits.landmarks + shape.L * bits.coefficients) / 8
+        n = int((self.available - shape.bytes_in(bits, 0)) // each)
+        while n > 0 and shape.bytes_in(bits, n) > self.available:  # parts end with whole bytes
+            n -= 1
+        return max(n, 0)
 
     def sizes(self, shape: ModelShape, most: int) -> list[Size]:
         """Return the largest size of each storage type, with at most `most` landmarks."""

@@ -362,43 +362,30 @@ def store_model(
 ) -> tuple[Refined, Resolved]:
     """Quantise the model under a budget; return the unrefined one if that spoils the refined one.
 
-    A learned map is rounded together with the metric's, but was compared before that. The second
-    result is the fit with the rows that the model sees: a table may have got another code.
+    A learned map is rounded together with the metric's, but was compared before that. A model that
+    was trained in few bits is as it was compared. The second result is the fit with the rows that
+    the model sees: a table may have got another code.
     """
     learned = resolved.with_code(refined.expansion.encoder)
     large = replace(refined.expansion, encoder=None)
-    if size.limit is None:
+    if size.limit is None or large.packed is not None:
         return replace(refined, expansion=large), learned
     dtype = refined.dtype or size.limit.dtype
     small = quantise(large, dtype, learned.given, rng)
-    scores = _some_scores(small, learned.given, rules)
-    if refined.kept and _is_worse(scores, _some_scores(large, learned.given, rules)):
-        unrefined = quantise(fit.expansion, size.limit.dtype, resolved.given, rng)
-        others = _some_scores(unrefined, resolved.given, rules)
-        # of a table, a learned model that loses by rounding may still be the far better one
-        if resolved.table is None or _is_worse(scores, others):
-            refined, learned, small = Refined(fit.expansion), resolved, unrefined
+    if refined.kept and _is_worse(small, large, learned.given, rules):
+        refined = Refined(fit.expansion)
+        small = quantise(fit.expansion, size.limit.dtype, learned.given, rng)
     return replace(refined, expansion=small), learned
 
 
-@dataclass(frozen=True)
-class _SomeScores:
-    """Scores of some rows, the same for all models, by one of them."""
-
-    scores: Float
-    weight: Float
-    tolerated: float
-
-
-def _some_scores(model: KernelExpansion, blocks: RowBlocks, rules: FitRules) -> _SomeScores:
+def _is_worse(
+    model: KernelExpansion, other: KernelExpansion, blocks: RowBlocks, rules: FitRules
+) -> bool:
+    """Return whether a model is clearly worse than another on some of the rows."""
     rng = np.random.RandomState(0)
     rows = blocks.gather(blocks.sample(min(blocks.n_candidates, rules.checked_rows), rng))
-    return _SomeScores(row_scores(model, rows), rows.weight, rules.tolerated)
-
-
-def _is_worse(model: _SomeScores, other: _SomeScores) -> bool:
-    """Return whether a model is clearly worse than another."""
-    return PairedComparison.of(model.scores, other.scores, model.weight, model.tolerated).better
+    scores, others = row_scores(model, rows), row_scores(other, rows)
+    return PairedComparison.of(scores, others, rows.weight, rules.tolerated).better
 
 
 def scaling_of(left_out: LeaveOneOut, code: TargetCode, rules: FitRules) -> Scaling | None:

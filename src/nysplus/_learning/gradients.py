@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from nysplus._bytes.budget import PartBits
 from nysplus._learning.losses import LEAST_EXPONENT, Loss
 from nysplus._typing import Float
 from nysplus.kernels import RBF, Kernel, Matern
@@ -56,6 +57,23 @@ def _matern(K: Float, S: Float, nu: float) -> None:
 UNIT_RBF = RBF(1.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """The bits of the numbers of P, Z and A, and the scale of each of their columns.
+
+    Attributes
+    ----------
+    bits : PartBits
+    map, landmarks, coefficients : ndarray of float32, of shape (r,), (r,) and (L,)
+        The scales of the map are those of features in their own units.
+    """
+
+    bits: PartBits
+    map: Float
+    landmarks: Float
+    coefficients: Float
+
+
 @dataclass(frozen=True)
 class Parameters:
     """P, Z and A as views of one flat array, which the optimiser changes.
@@ -67,6 +85,8 @@ class Parameters:
         Features, directions, landmarks, outputs.
     kernel : RBF, or Matern with nu=1.5 or 2.5
         Of width one.
+    scales : Scales, optional
+        Where the numbers are multiples of scales.
     """
 
     flat: Float
@@ -75,6 +95,7 @@ class Parameters:
     n: int
     L: int
     kernel: Kernel = UNIT_RBF
+    scales: Scales | None = None
     P: Float = field(init=False, repr=False)
     Z: Float = field(init=False, repr=False)
     A: Float = field(init=False, repr=False)

@@ -104,8 +104,8 @@ class Refinement(BaseEstimator):
     is trained on all rows; for values, the one of the smallest squared error, if it is better than
     the first by one standard error. The unrefined model is kept if it has a higher accuracy and a
     smaller log-loss than this one (up to 1500 rows, one of both), or a smaller squared error.
-    Without a search there is one candidate. Under a budget numbers are stored in int8, and sizes
-    follow from the bytes.
+    Without a search there is one candidate. Under a budget sizes follow from the bytes, and numbers
+    of 4 to 8 bits are trained as they are stored.
     """
 
     rank: str | int = "auto"
@@ -269,7 +269,8 @@ class Refined:
     kept : bool
         Whether `expansion` is the learned model.
     dtype : str or None
-        Storage type of the learned model, chosen on held-out rows; None without a budget.
+        Storage type of the learned model, chosen on held-out rows; None without a budget, and if
+        its numbers were trained in few bits.
     scaling : Scaling or None
         From the scores of the learned model to probabilities; None for values, and for the
         unrefined model.
@@ -399,7 +400,7 @@ def _refine_table(
     return Refined(
         search.refit(found, rows, views),
         True,
-        None if limit is None else "int8",
+        None,
         _scaling(found.scores),
         found.comparison,
         found.candidate_scores,

@@ -21,7 +21,7 @@ from nysplus._rows.blocks import Block
 from nysplus._rows.slicing import row_slices
 from nysplus._rows.targets import Targets, ValueTargets
 from nysplus._typing import Float
-from nysplus.expansion import KernelExpansion
+from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import Kernel
 from nysplus.kernels.base import squared_distances
 
@@ -167,7 +167,7 @@ class TrainingSetup:
     ) -> Parameters:
         """Return parameters trained on the rows `used`, by default all (see :func:`train`)."""
         used = np.arange(len(self.rows)) if used is None else used
-        return train(self.rows, used, start, self.b, options, seed, seconds, advance)
+        return train(self.rows, used, start, self.b, options, seed, seconds, advance, self.unit)
 
     def continue_training(
         self,
@@ -183,13 +183,34 @@ class TrainingSetup:
     def expansion(
         self, p: Parameters, dtype: np.dtype[Any], score_unit: float = 1.0
     ) -> KernelExpansion:
-        """Return the function of the rows as given, with scores divided by `score_unit`."""
+        """Return the function of the rows as given, with scores divided by `score_unit`.
+
+        Numbers that were trained in few bits are stored so; others have the type `dtype`.
+        """
         P = p.P / self.unit[:, None]
+        factor = self.target_unit / score_unit
+        b = (self.target_mean + self.target_unit * self.b) / score_unit
+        if p.scales is not None:
+            bits, scales = p.scales.bits, p.scales
+            projection = _integers(P, scales.map, bits.map)
+            offset = (self.mean @ projection.unpacked()).astype(np.float32)
+            coefficients = _integers(p.A, scales.coefficients, bits.coefficients)
+            stored = PackedExpansion(
+                replace(_integers(p.Z, scales.landmarks, bits.landmarks), offset=offset),
+                replace(coefficients, scale=(scales.coefficients * factor).astype(np.float32)),
+                PackedArray(b.astype(np.float32)),
+                projection,
+            )
+            return KernelExpansion.unpacked(self.kernel, stored)
         Z = p.Z + self.mean @ P
         A = p.A / score_unit * self.target_unit
-        b = (self.target_mean + self.target_unit * self.b) / score_unit
         Z, A, b, P = (array.astype(dtype) for array in (Z, A, b, P))
         return KernelExpansion(self.kernel, Z, A, b, P)
+
+
+def _integers(array: Float, scale: Float, bits: int) -> PackedArray:
+    """Return an array whose numbers are multiples of the scales of its columns."""
+    return PackedArray(np.rint(array / scale).astype(np.int8), scale, bits)
 
 
 def score_unit(scores: Float) -> float:

@@ -22,6 +22,7 @@ from nysplus._learning.tables import (
     TableStyle,
     TableViews,
     View,
+    endless,
     options_of,
     size_of_view,
 )
@@ -99,7 +100,11 @@ class TableSearch(HeldOutSearch):
         if last := self._candidates(longer if wanted else ()):
             # where long runs are best they are so by far: one fold can tell
             tried = [self._evaluation(e.candidate, e.folds[:1], e.models[:1]) for e in tried]
-            tried += self._evaluate(last, folds[:1], self.rules.last_time)
+            longest = self._evaluate(last, folds[:1], self.rules.last_time)
+            tried += longest
+            more = self._candidates(self._endless(tried, longest))
+            if more and not self.deadline.over:
+                tried += self._evaluate(more, folds[:1], self.rules.last_time)
         best = self._best(tried)
         scores = tried[0].scores if best is None else best.scores
         return TableResult(
@@ -125,6 +130,17 @@ class TableSearch(HeldOutSearch):
         scores = {_style(each.candidate).name: each.scores.accuracy for each in tried}
         decayed = [each.scores.accuracy for each in tried if _style(each.candidate).map_decay > 0.0]
         return LONG.name in scores and scores[LONG.name] >= max(decayed, default=-np.inf)
+
+    def _endless(
+        self, tried: Sequence[Evaluation], longest: Sequence[Evaluation]
+    ) -> list[TableStyle]:
+        """Return the style of endless runs, if the longest ones are much better than long ones."""
+        (long,) = (each for each in tried if _style(each.candidate).name == LONG.name)
+        best = best_of(longest, lambda evaluation: evaluation.scores.accuracy)
+        clean = long.scores.targets.discrete and best.scores.better_than(
+            long.scores, self.rules.endless_gain
+        )
+        return [endless(_style(best.candidate))] if clean else []
 
     def _best(self, tried: Sequence[Evaluation]) -> Evaluation | None:
         """Return the best evaluation; None if the unrefined model is better.
@@ -163,7 +179,8 @@ class TableSearch(HeldOutSearch):
         weights = self._weights(recipe, 0)
         block = replace(rows, X=view.X)
         prepared = TableSetup.of(self.problem, block, weights, candidate.size, self.seed)
-        options = options_of(style, len(rows), blocks.discrete, self.rules)
+        bits = candidate.size.bits
+        options = options_of(style, len(rows), blocks.discrete, self.rules, bits)
         first = prepared.first(recipe.width, self.rules.value_ridge)
         with blocks.progress.stage("refine", options.n_rows, None) as advance:
             seconds = self.deadline.share(1.0)
@@ -184,7 +201,8 @@ class TableSearch(HeldOutSearch):
             fitting = self._fitting(style)
             if fitting is not None:
                 code, size = fitting
-                options = options_of(style, n_rows, self.problem.blocks.discrete, self.rules)
+                discrete = self.problem.blocks.discrete
+                options = options_of(style, n_rows, discrete, self.rules, size.bits)
                 found.append(Candidate(size, TableRecipe(style.width, options, 1.0, style, code)))
         return found
 

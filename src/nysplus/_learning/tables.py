@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from nysplus._bytes.budget import Budget, ModelShape, Size
+from nysplus._bytes.budget import Budget, ModelShape, PartBits, Size
 from nysplus._holdout import Positions
 from nysplus._learning.candidates import Recipe, SearchRules
 from nysplus._learning.training import TrainingOptions
@@ -85,8 +85,8 @@ class TableStyle:
         See :meth:`~nysplus._learning.setup.TrainingSetup.first`.
     metric : bool
         Whether raw columns are weighted by the gradients of a first fit.
-    large : bool
-        Whether more landmarks are used where a budget has room for them.
+    n_landmarks : int
+        Landmarks at most under a budget. Clean targets want more landmarks, not more directions.
     """
 
     name: str
@@ -98,7 +98,7 @@ class TableStyle:
     label_smoothing: float = 0.05
     width: float = 0.5
     metric: bool = True
-    large: bool = False
+    n_landmarks: int = 250
 
 
 # The best single way for classes: some decay of the map.
@@ -123,7 +123,7 @@ LONGEST = TableStyle(
     150.0,
     weight_decay=0.003,
     label_smoothing=0.02,
-    large=True,
+    n_landmarks=800,
 )
 UNWEIGHTED = replace(LONGEST, name="longest, unweighted", metric=False)
 
@@ -131,6 +131,17 @@ UNWEIGHTED = replace(LONGEST, name="longest, unweighted", metric=False)
 # tried where the long one of them is best.
 CLASS_STYLES = (MID, SMOOTH, LONG, STANDARD, RANK_GAUSS, STATISTICS), (LONGEST, UNWEIGHTED)
 VALUE_STYLES = (FINE, MID, SMOOTH, LONG, STANDARD, RANK_GAUSS, STATISTICS), (LONGEST,)
+
+
+def endless(style: TableStyle) -> TableStyle:
+    """Return a still longer style with more landmarks, for classes that are nearly free of noise.
+
+    Tables with few noisy rows, or with rows that repeat others, are learned by heart only so.
+    """
+    return replace(style, name="endless", epochs=2.5 * style.epochs, n_landmarks=1500)
+
+
+FEWEST_BITS = PartBits(map=6, landmarks=5, coefficients=4)
 
 
 @dataclass(frozen=True)
@@ -157,16 +168,17 @@ class TableRules(SearchRules):
     least_bins: int = 4
     # Bins of a number at least, where bytes are few.
     fewest_bins: int = 2
-    # Directions and landmarks at most, and landmarks of styles that may be large. Clean targets
-    # want more landmarks, not more directions.
+    # Directions at most.
     rank: int = 32
-    n_landmarks: int = 250
-    n_landmarks_of_large: int = 800
     # Directions to choose from, and the share of the bytes that the map should leave to landmarks
     # where the largest size does not fit.
     learning_rate: float = 0.04
     ranks: tuple[int, ...] = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
     landmark_share: float = 0.3
+    # The fewest bits of the map, the landmarks and the coefficients. Fewer cost more accuracy than
+    # further directions and landmarks gain. Coefficients of few outputs hardly take bytes.
+    fewest_bits: PartBits = FEWEST_BITS
+    few_outputs: int = 2
     # With fewer directions than this, fewer bins are tried.
     least_rank: int = 8
     # Epochs fall with the root of the number of rows beyond this many. Shorter runs than this many
@@ -191,9 +203,21 @@ class TableRules(SearchRules):
     metric_bins: int = 16
     gradient_rows: int = 2000
     least_weight: float = 1e-3
-    # Shares of the remaining time, where it is limited: for the first candidates and the last.
+    # Standard errors by which the longest runs for classes must be better than the long one before
+    # endless ones are tried, which take minutes.
+    endless_gain: float = 2.0
+    # Shares of the remaining time, where it is limited: for the first candidates and later ones.
     first_time: float = 0.5
     last_time: float = 0.5
+
+    def bits(self, n_outputs: int) -> list[PartBits]:
+        """Return the bits that numbers may have, from 8 downwards."""
+        found = []
+        for more in reversed(range(9 - min(self.fewest_bits))):
+            bits = PartBits(*(min(8, fewest + more) for fewest in self.fewest_bits))
+            few = n_outputs <= self.few_outputs
+            found.append(bits._replace(coefficients=8) if few else bits)
+        return found
 
 
 TABLE_RULES = TableRules()
@@ -217,9 +241,10 @@ class TableRecipe(Recipe):
 def size_of_view(
     code: TableCode, L: int, most: int, budget: Budget, style: TableStyle, rules: TableRules
 ) -> Size | None:
-    """Return the size of a learned model within a budget, in int8; None if nothing fits.
+    """Return the size of a learned model within a budget, with its bits; None if nothing fits.
 
-    The largest number of directions is taken that leaves a share of the bytes to the landmarks.
+    The largest number of directions is taken that leaves a share of the bytes to the landmarks, in
+    the fewest bits, and then as many bits as there is room for.
 
     Parameters
     ----------
@@ -231,21 +256,28 @@ def size_of_view(
     style : TableStyle
     rules : TableRules
     """
-    rest = replace(budget, reserved=budget.reserved + code.n_bytes)
-    most = min(most, rules.n_landmarks_of_large if style.large else rules.n_landmarks)
+    rest = budget.reserving(code.n_bytes)
+    most = min(most, style.n_landmarks)
+    *more_bits, fewest = rules.bits(L)
     found = None
     for rank in sorted({min(rank, rules.rank, code.n_columns) for rank in rules.ranks})[::-1]:
         shape = ModelShape(rank, L, (code.n_columns, rank))
-        n = min(most, rest.landmarks(shape, "int8"))
+        n = min(most, rest.landmarks_in(shape, fewest))
         if n > 1:
-            found = Size(n, rank, ("int8",))
-            if n == most or n * (rank + L) >= rules.landmark_share * rest.available:
+            fitting = (bits for bits in more_bits if rest.landmarks_in(shape, bits) >= n)
+            found = Size(n, rank, bits=next(fitting, fewest))
+            taken = shape.bytes_in(fewest, n) - shape.bytes_in(fewest, 0)
+            if n == most or taken >= rules.landmark_share * rest.available:
                 break
     return found
 
 
 def options_of(
-    style: TableStyle, n_rows: int, discrete: bool, rules: TableRules
+    style: TableStyle,
+    n_rows: int,
+    discrete: bool,
+    rules: TableRules,
+    bits: PartBits | None = None,
 ) -> TrainingOptions:
     """Return the options of the runs of a style, for a number of rows to train on."""
     shortened = min(1.0, (rules.full_epochs_rows / n_rows) ** 0.5)
@@ -261,4 +293,5 @@ def options_of(
         style.weight_decay,
         style.map_decay,
         rules.beta2,
+        bits,
     )

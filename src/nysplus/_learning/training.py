@@ -12,8 +12,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nysplus._adam import Adam
+from nysplus._bytes.budget import PartBits
 from nysplus._learning.gradients import Gradient, Parameters
 from nysplus._learning.losses import Loss
+from nysplus._learning.rounding import Rounding
 from nysplus._typing import Float
 
 # Parameters of Adam.
@@ -29,6 +31,9 @@ MAP_RATE, MAP_RATE_ROWS = 1.5, 1000
 # Continuing a trained model on all rows takes this share of the steps, at this share of the
 # learning rates: as good as training on all rows from the start, and much faster.
 CONTINUED_STEPS, CONTINUED_RATE = 0.2, 0.3
+# The share of a run after which numbers of few bits are trained as they are stored: learning rates
+# are small then; in earlier steps rounding would be in the way.
+ROUNDED_FROM = 0.8
 # Progress reports of a run.
 REPORTS = 20
 
@@ -86,6 +91,8 @@ class TrainingOptions:
     beta2 : float
         Of Adam: the averages of squared gradients cover about 1 / (1 − β₂) steps. By default 100,
         since runs are short.
+    bits : PartBits or None
+        Bits that the numbers are trained in; None for floating numbers.
     """
 
     n_steps: int
@@ -96,6 +103,7 @@ class TrainingOptions:
     weight_decay: float = 0.003
     map_decay: float = 0.0
     beta2: float = 0.99
+    bits: PartBits | None = None
 
     @property
     def n_rows(self) -> int:
@@ -125,6 +133,7 @@ def train(
     seed: int,
     seconds: float | None = None,
     advance: Callable[[int], None] | None = None,
+    unit: Float | None = None,
 ) -> Parameters:
     """Return trained parameters; `start` is not changed.
 
@@ -144,10 +153,14 @@ def train(
     advance : callable, optional
         Called about 20 times with the number of rows used since the last call, `options.n_rows`
         in total.
+    unit : ndarray of shape (d,), optional
+        Units of the features, by default 1, for numbers of few bits: the stored map is that of
+        features in their units.
     """
     batch = min(options.batch_size, len(used))
     p = start.like(start.flat.copy())
-    gradient = Gradient(p, b, batch, rows.shift)
+    gradient, rounding = Gradient(p, b, batch, rows.shift), None
+    unit = np.ones(p.d) if unit is None else unit
     rates = _rates(p, options, rows.sums(used))
     adam = Adam(p.flat, BETA1, options.beta2, EPSILON)
     rng = np.random.RandomState(seed)
@@ -168,6 +181,11 @@ def train(
             order, position = rng.permutation(used), 0
         some = order[position : position + batch]
         position += batch
+        if options.bits is not None and done >= ROUNDED_FROM and rounding is None:
+            rounding = Rounding(p, options.bits, unit)
+            gradient = Gradient(rounding.rounded, b, batch, rows.shift)
+        if rounding is not None:
+            rounding.update(p)
         g = gradient(rows.X[some], rows.loss.take(some), weight[some], options.label_smoothing).flat
         g += LEAST_GRADIENT
         share = _share(done)
@@ -177,7 +195,11 @@ def train(
             p.P[:] *= 1.0 - share * options.learning_rate * options.map_decay
     if advance is not None:
         advance((options.n_steps - reported) * options.batch_size)
-    return p
+    if options.bits is None:
+        return p
+    rounding = rounding or Rounding(p, options.bits, unit)
+    rounding.update(p)
+    return rounding.result()
 
 
 def _share(done: float) -> float:
