@@ -58,7 +58,8 @@ def choose_code(plan: Plan, table: Table) -> ChosenCode:
     """
     encodings = table.alternatives(plan.budget)
     alike = plan.kernel.of_differences  # other kernels depend on the origin of a code
-    if not plan.automatic and (len(encodings) == 1 or not alike):
+    searched = plan.refinement is None or plan.refinement.search
+    if not plan.automatic and (len(encodings) == 1 or not alike or not searched):
         return ChosenCode(encodings[0])
     rng, n_rows = np.random.RandomState(0), len(table.drawn)
     drawn = table.drawn.take(np.sort(rng.permutation(n_rows)[:COMPARED_ROWS]))

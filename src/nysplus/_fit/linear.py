@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ class LinearRules:
     codes : tuple
         Codes of numbers that are compared, with their bins, the one that is most often best first:
         thermometers of few bins take hardly more bytes than one scaled column, and follow curves.
+    max_codes : int
+        Codes at most that are compared.
     max_columns : int
         Code columns at most, for a fit of a second: their squares are summed.
     kept_at_once : float
@@ -66,6 +69,7 @@ class LinearRules:
         ("thermometer", 4),
         ("standard", 1),
     )
+    max_codes: int = 4
     max_columns: int = 400
     kept_at_once: float = 0.6
     rounding_errors: float = 0.5
@@ -148,7 +152,7 @@ def linear_candidate(
     others = drawn.take(np.flatnonzero(~np.isin(drawn.numbers, rival.rows)))
     held_out = table.rows.gather(rival.rows)
     search = _Search(held_out, _first(others, rules) or held_out, budget, rival, rules)
-    best = search.best(list(_encodings(table, rules)))
+    best = search.best(list(islice(_encodings(table, rules), rules.max_codes)))
     if best is None or search.lead(best) > NOISE_SHARE:
         return None
     return search.finished(best, drawn)
@@ -253,10 +257,15 @@ class _Search:
             if not encoding.code.terms:
                 return
         held_out, least_loss = _encoded(self.held_out, encoding), np.inf
+        assert held_out.targets is not None
+        discrete = held_out.targets.discrete
         for function in path.functions():
             found = _Candidate.of(encoding, function, held_out)
             yield found
             if found.loss > least_loss:  # and so are those of smaller ridges
+                return
+            # for classes the first two ridges tell, and further ones take time
+            if discrete and least_loss < np.inf and self.lead(found) > self.rules.hopeless:
                 return
             least_loss = found.loss
 

@@ -13,7 +13,7 @@ from nysplus._fit.feature_range import check_range
 from nysplus._fit.feature_scales import warn_of_scales
 from nysplus._fit.growth import grown_size
 from nysplus._fit.kernel import choose_code
-from nysplus._fit.linear import LinearModel, linear_candidate, only_linear
+from nysplus._fit.linear import LinearModel, LinearRules, linear_candidate, only_linear
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.plan import Plan, warn_of_memory
 from nysplus._fit.size import (
@@ -201,7 +201,9 @@ def better_linear(
         assert size.limit is not None
         rival = _chosen_size(resolved, [Size(size.n, None, (size.limit.dtype,))], rng).held_out
         assert rival is not None
-    return linear_candidate(table, plan.budget, rng, rival)
+    searched = plan.refinement is None or plan.refinement.search
+    rules = LinearRules() if searched else LinearRules(max_codes=1)
+    return linear_candidate(table, plan.budget, rng, rival, rules)
 
 
 def linear_model(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
@@ -101,7 +102,7 @@ class TrainingSetup:
         if unit is None:
             unit, basis = own_unit, _directions(X[some], rank, rng)
         else:
-            basis = _directions(X[some] / unit, rank, rng) / unit[:, None]
+            basis = _leading_directions(X[some] / unit, rank) / unit[:, None]
         standardised, shift = _standardised(X, mean, unit)
         targets, target_mean, target_unit = _standardised_targets(block)
         loss = loss_of(targets, np.float32)
@@ -252,6 +253,22 @@ def _directions(X: Any, rank: int, rng: np.random.RandomState) -> Float:
     rank = min(rank, X.shape[0] - 1)
     with np.errstate(invalid="ignore"):  # equal rows have no variance to divide by
         basis: Float = PCA(rank, random_state=rng).fit(X).components_.T.astype(np.float64)
+    return basis
+
+
+def _leading_directions(X: Float, rank: int) -> Float:
+    """Return the same directions for dense rows of at most about a thousand columns.
+
+    From the eigenvectors of the covariance, which are faster than those of the rows. O(N d²).
+    """
+    d = X.shape[1]
+    rank = min(rank, d, X.shape[0] - 1)
+    if rank == d:
+        return np.eye(d)
+    centred = (X - X.mean(axis=0)).astype(np.float32)
+    scatter = (centred.T @ centred).astype(np.float64)
+    _, vectors = eigh(scatter, subset_by_index=(d - rank, d - 1))
+    basis: Float = vectors[:, ::-1]
     return basis
 
 

@@ -15,13 +15,14 @@ from nysplus._rows.blocks import Block
 from nysplus._typing import Float
 from nysplus.encoding.code import TableCode
 from nysplus.landmarks import ClassCentroids, Problem
-from nysplus.landmarks.clustering import centroids
+from nysplus.landmarks.clustering import RANDOM, centroids
 
 # For values, rows are clustered in the directions of the map and along the target, whose spread
 # counts as this share of the spread of the rows.
 TARGET_SHARE, MAX_ITER = 0.5, 10
-# Without a pilot model: the landmarks will move. The shares of the classes hardly matter.
-CLASS_CENTROIDS = ClassCentroids(power=0.0, share="root", max_iter=MAX_ITER)
+# Without a pilot model, from random rows: the landmarks will move. The shares of the classes hardly
+# matter.
+CLASS_CENTROIDS = ClassCentroids(power=0.0, share="root", max_iter=MAX_ITER, start=RANDOM)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ def _first_landmarks(
         return found
     spread = TARGET_SHARE * np.sqrt(U.var(axis=0).sum())
     joined = replace(some, X=np.hstack([U, spread * setup.Y]))
-    points, _ = centroids(joined, n, MAX_ITER, rng)
+    points, _ = centroids(joined, n, MAX_ITER, rng, RANDOM)
     return np.ascontiguousarray(points[:, : U.shape[1]])
 
 

@@ -138,7 +138,7 @@ def endless(style: TableStyle) -> TableStyle:
 
     Tables with few noisy rows, or with rows that repeat others, are learned by heart only so.
     """
-    return replace(style, name="endless", epochs=2.5 * style.epochs, n_landmarks=1500)
+    return replace(style, name="endless", epochs=3.5 * style.epochs, n_landmarks=1500)
 
 
 FEWEST_BITS = PartBits(map=6, landmarks=5, coefficients=4)

@@ -15,7 +15,7 @@ from nysplus._runtime.threads import in_threads, one_openmp_thread
 from nysplus._typing import Float
 from nysplus._validation import check_count
 from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
-from nysplus.landmarks.clustering import centroids
+from nysplus.landmarks.clustering import PLUS_PLUS, RANDOM, centroids
 
 # Least weight of rows that the pilot is sure of: the bulk of a class must be covered too.
 LEAST_HARDNESS = 0.05
@@ -146,6 +146,9 @@ class ClassCentroids(LandmarkSelector):
         Rows that are scored and clustered, drawn uniformly, with up to 20 rows of every class.
     max_iter : int, default=6
         Lloyd iterations.
+    start : {"k-means++", "random"}, default="k-means++"
+        How clusters start. Random rows take less time, and are as good if landmarks are learned
+        afterwards.
 
     Notes
     -----
@@ -160,6 +163,7 @@ class ClassCentroids(LandmarkSelector):
     pilot_rows: int = 3000
     max_rows: int = 20_000
     max_iter: int = 6
+    start: str = PLUS_PLUS
     targets: ClassVar[Literal["needed"]] = "needed"
     kind: ClassVar[str] = "class centroids"
 
@@ -169,6 +173,10 @@ class ClassCentroids(LandmarkSelector):
             check_count(name, getattr(self, name))
         if self.share not in SHARES:
             raise ValueError(f"share={self.share!r} is not known. Allowed are {list(SHARES)}.")
+        if self.start not in (PLUS_PLUS, RANDOM):
+            raise ValueError(
+                f"start={self.start!r} is not known. Allowed are {[PLUS_PLUS, RANDOM]}."
+            )
         if not 0 <= self.power < np.inf:
             raise ValueError(f"power={self.power!r} must be a finite number of at least 0.")
 
@@ -210,7 +218,9 @@ class ClassCentroids(LandmarkSelector):
             rows = replace(pool.rows.take(members), sample_weight=weights[members])
             own = np.random.RandomState(seeds[group])
             with one_openmp_thread():
-                points, cluster = centroids(rows, int(shares[group]), self.max_iter, own)
+                points, cluster = centroids(
+                    rows, int(shares[group]), self.max_iter, own, self.start
+                )
             return members[_medoids(rows.X, points, cluster)] if as_rows else points
 
         chosen = list(in_threads(of_group, np.flatnonzero(shares).tolist()))

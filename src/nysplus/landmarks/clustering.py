@@ -15,6 +15,8 @@ from nysplus._rows.blocks import Block
 from nysplus._runtime.threads import one_blas_thread
 from nysplus._typing import Float
 
+# Ways to start.
+PLUS_PLUS, RANDOM = "k-means++", "random"
 # Most clusters that start from k-means++, which draws one point after the other: with more
 # clusters a random start is as good.
 MAX_PLUS_PLUS = 100
@@ -24,13 +26,13 @@ MIN_START_ROWS, START_RATIO = 256, 10
 
 
 def centroids(
-    pool: Block, n: int, max_iter: int, rng: np.random.RandomState
+    pool: Block, n: int, max_iter: int, rng: np.random.RandomState, start: str = PLUS_PLUS
 ) -> tuple[Any, npt.NDArray[np.intp]]:
     """Return `n` k-means centroids of some rows, weighted by sample weight, and each row's cluster.
 
     Distances are computed in float32 about the mean of the rows, which is twice as fast and exact
     enough to find the nearest centroid. If fewer than `n` rows are distinct, some centroids are
-    equal, which is harmless.
+    equal, which is harmless. They start from random rows, or from k-means++ if they are few.
     """
     X = pool.X
     if n == 1:
@@ -38,9 +40,10 @@ def centroids(
         return _means(pool, labels, np.zeros((1, X.shape[1]), dtype=X.dtype)), labels
     clustered, shift = _in_float32(X)
     weight = pool.counts / pool.counts.max()  # only ratios matter, and they fit in float32
+    spread = start == PLUS_PLUS and n <= MAX_PLUS_PLUS
     kmeans = cluster.KMeans(
         n_clusters=n,
-        init=_starts(clustered, weight, n, rng) if n <= MAX_PLUS_PLUS else "random",
+        init=_starts(clustered, weight, n, rng) if spread else "random",
         n_init=1,
         max_iter=max_iter,
         random_state=rng,
