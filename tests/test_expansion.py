@@ -143,7 +143,7 @@ def test_numbers_of_few_bits(bits, offset, scale_type, rng):
     array = 3.0 + rng.standard_normal((50, 3)) * [0.1, 1.0, 10.0]
     packed = in_few_bits(array, bits, offset=offset, scale_type=scale_type)
     assert packed.n_bytes == -(-150 * bits // 8) + 3 * (1 + offset) * np.dtype(scale_type).itemsize
-    assert packed.is_factored == (not offset)
+    assert packed.factor is (None if offset else packed.scale)
     numbers = packed.unpacked()
     assert numbers.dtype == np.float32
     expected = packed.values * packed.scale.astype(np.float32)

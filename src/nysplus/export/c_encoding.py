@@ -24,7 +24,8 @@ from nysplus.encoding.code import (
 )
 from nysplus.expansion import PackedArray
 from nysplus.export.c_kernels import in_type, literal, number
-from nysplus.export.c_text import C_TYPES, entry, filled, indented
+from nysplus.export.c_tables import C_TYPES, entry, summand
+from nysplus.export.c_text import filled, indented
 
 # The names of types in names of tables and functions.
 TYPE_NAMES = {"float64": "double", "float32": "float", "float16": "half"}
@@ -223,12 +224,8 @@ def encoding(code: TableCode, row: str, projection: PackedArray | None) -> str:
     )
     texts = [filled("code_gap", row=row, **bits)]
     if projection is not None and projection.values.ndim == 2:
-        texts.append(
-            filled(
-                "code_into_map",
-                entry=entry("@_projection", projection.values.dtype, "i * @@_RANK + j"),
-            )
-        )
+        cell = summand("projection", projection, "i * @@_RANK + j", "j")
+        texts.append(filled("code_into_map", entry=cell))
         what = "adds the code, times P,"
     else:
         texts.append(filled("code_into_row"))

@@ -20,18 +20,11 @@ from nysplus._runtime.atomic_file import write_whole
 from nysplus.expansion import PackedArray
 from nysplus.export.c_encoding import code_tables, encoding
 from nysplus.export.c_inputs import constants, input_comment
-from nysplus.export.c_kernels import CKernel, c_kernel, in_real, literal, number
+from nysplus.export.c_kernels import CKernel, c_kernel, in_real, literal
+from nysplus.export.c_kernels import number as marked
 from nysplus.export.c_model import MAX_CHANGE, WRONG, CModel, c_model
-from nysplus.export.c_text import (
-    entry,
-    filled,
-    identifier,
-    indented,
-    string,
-    table,
-    tables,
-    template,
-)
+from nysplus.export.c_tables import factor, number, storage_name, summand, tables, templates
+from nysplus.export.c_text import filled, identifier, indented, string, table, template
 from nysplus.export.contents import Contents, contents_of
 
 __all__ = ["to_c"]
@@ -40,18 +33,6 @@ __all__ = ["to_c"]
 WHY_DOUBLE = " * x is double because float has too few digits or too small a range for it.\n"
 # A line of the same comment, if the model encodes tables.
 CODE = " * E(x) is the code of a row; its numbers that are in no table are constants of @_encode.\n"
-
-
-def _entry(table: str, stored: PackedArray, index: str) -> str:
-    """Return the expression of a stored value as float, without its scale."""
-    return entry(f"@_{table}", stored.values.dtype, index)
-
-
-def _scale(table: str, stored: PackedArray, column: str) -> str:
-    """Return the factor of a column, empty where there is none."""
-    if stored.scale is None:
-        return ""
-    return f" * @_{table}_scale[{column if stored.scale.ndim else '0'}]"
 
 
 def _feature(model: CModel, i: str) -> str:
@@ -65,6 +46,12 @@ def _feature(model: CModel, i: str) -> str:
     return f"(float)({feature})" if wide and model.real == "float" else feature
 
 
+def _diagonal(P: PackedArray) -> str:
+    """Return the expression of entry j of a diagonal map, as a factor."""
+    text = number("projection", P, "j", "j")
+    return text if P.offset is None else f"({text})"
+
+
 def _from_code(model: CModel) -> str:
     """Return the statements that compute ``u = (E(x) - c) P``."""
     P, c = model.content.stored.projection, model.content.stored.center
@@ -74,9 +61,8 @@ def _from_code(model: CModel) -> str:
     if c is not None and model.origin is None:
         lines.append(f"{each} u[j] = (`float`)(u[j] - @_center[j]);")
     if P is not None:
-        value = _entry("projection", P, "j") if P.values.ndim == 1 else ""
-        factor = (value + _scale("projection", P, "j")).removeprefix(" * ")
-        lines += [f"{each} u[j] *= {factor};"] if factor else []
+        by = _diagonal(P) if P.values.ndim == 1 else factor("projection", P, "j")
+        lines += [f"{each} u[j] *= {by.removeprefix(' * ')};"] if by else []
     return "\n".join(lines)
 
 
@@ -91,10 +77,9 @@ def _coordinates(model: CModel) -> str:
             return "const `float` *u = x;"
         return f"`float` u[@@_RANK];\nfor (int j = 0; j < @@_RANK; j++) u[j] = {feature};"
     if stored.values.ndim == 1:
-        value = f"{_entry('projection', stored, 'j')}{_scale('projection', stored, 'j')}"
-        product = f"{_feature(model, 'j')} * {value}"
+        product = f"{_feature(model, 'j')} * {_diagonal(stored)}"
         return f"`float` u[@@_RANK];\nfor (int j = 0; j < @@_RANK; j++) u[j] = {product};"
-    cell = _entry("projection", stored, "i * @@_RANK + j")
+    cell = summand("projection", stored, "i * @@_RANK + j", "j")
     lines = [
         "`float` u[@@_RANK];",
         "for (int j = 0; j < @@_RANK; j++) u[j] = `0.0`;",
@@ -102,8 +87,8 @@ def _coordinates(model: CModel) -> str:
         "    for (int j = 0; j < @@_RANK; j++)",
         f"        u[j] += {_feature(model, 'i')} * {cell};",
     ]
-    if stored.scale is not None:
-        by = _scale("projection", stored, "j").removeprefix(" * ")
+    by = factor("projection", stored, "j").removeprefix(" * ")
+    if by:
         lines.append(f"for (int j = 0; j < @@_RANK; j++) u[j] *= {by};")
     return "\n".join(lines)
 
@@ -117,12 +102,12 @@ def _scoring(model: CModel, kernel: CKernel) -> str:
         row=model.row,
         projecting=indented(_coordinates(model), 1),
         start=indented(kernel.start, 2),
-        coordinate=f"{_entry('landmarks', Z, 'i * @@_RANK + j')}{_scale('landmarks', Z, 'j')}",
+        coordinate=number("landmarks", Z, "i * @@_RANK + j", "j"),
         terms=indented(kernel.terms, 3),
         final=indented(kernel.final, 2),
         value=kernel.value,
-        coefficient=_entry("dual_coef", A, "i * @@_SCORES + c"),
-        score=f"scores[c]{_scale('dual_coef', A, 'c')} + {_entry('intercept', b, 'c')}",
+        coefficient=summand("dual_coef", A, "i * @@_SCORES + c", "c"),
+        score=f"scores[c]{factor('dual_coef', A, 'c')} + {number('intercept', b, 'c', 'c')}",
     )
 
 
@@ -134,7 +119,7 @@ def _predicting(model: CModel) -> str:
     predictions = filled(kind, row=model.row)
     if content.slope is None:
         return predictions
-    slope, twice = number(content.slope), number(2.0 * content.slope)
+    slope, twice = marked(content.slope), marked(2.0 * content.slope)
     probabilities = filled(f"{kind}_probabilities", slope=slope, twice=twice, row=model.row)
     return f"{predictions}\n{probabilities}"
 
@@ -172,8 +157,7 @@ def _helpers(model: CModel, kernel: CKernel, arrays: dict[str, PackedArray]) -> 
     helpers = list(kernel.helpers)
     if model.real == "double":
         helpers = ["root"] if helpers else []
-    if any(array.values.dtype == np.float16 for array in arrays.values()):
-        helpers.append("half")
+    helpers += templates(arrays.values())
     texts = [template(helper) for helper in helpers]
     if model.content.encoder is not None:
         P = model.content.stored.projection
@@ -200,7 +184,7 @@ def _header(estimator: str, model: CModel, name: str) -> str:
         u=_mapped(model),
         formula=kernel.formula + (f",  g = {width:.9g}" if width else ""),
         n_bytes=sum(array.n_bytes for array in arrays.values()),
-        types=", ".join(f"{key} {array.values.dtype.name}" for key, array in arrays.items()),
+        types=", ".join(f"{key} {storage_name(array)}" for key, array in arrays.items()),
         stack=(8 if model.real == "double" else 4)
         * ((r if "` u[" in scoring else 0) + 2 * content.n_outputs),
         code="" if content.encoder is None else CODE,
@@ -232,7 +216,7 @@ def _includes(arrays: Iterable[PackedArray], helpers: str) -> str:
     integers = any(array.values.dtype in (np.int8, np.float16) for array in arrays)
     includes = ["#include <math.h>"]
     includes += ["#include <stdint.h>"] if integers or helpers else []
-    includes += ["#include <string.h>"] if helpers else []
+    includes += ["#include <string.h>"] if "memcpy" in helpers else []
     return "\n".join(includes)
 
 
@@ -311,7 +295,7 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
     name : str, default="nysplus"
         The first part of all C names; characters that C does not allow in names become ``_``.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Type of the tables: "auto" keeps float32, float16 and int8, and makes float64 float32;
+        Type of the tables: "auto" keeps float32, float16 and integers, and makes float64 float32;
         "float32" makes all tables float32, which takes more bytes and less time, but for the
         knots of an encoder that only float64 keeps apart; "float64" makes all tables, rows and
         outputs double, for models whose large coefficients float cannot hold.

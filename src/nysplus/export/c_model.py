@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from nysplus._typing import Float
 from nysplus.expansion import PackedArray, PackedExpansion, pack_array
 from nysplus.export.c_encoding import encoded, in_c_types
 from nysplus.export.c_kernels import c_kernel
+from nysplus.export.c_tables import summands
 from nysplus.export.contents import Contents
 from nysplus.export.rounding import compared_rows, exact_scores, largest_change
 from nysplus.kernels import AdditiveChi2, Chi2, Kernel, Laplacian, Linear
@@ -58,12 +60,12 @@ class CModel:
 
     @property
     def origin(self) -> PackedArray | None:
-        """``-cP`` without the scale of P, which sums over code columns start from; None if zero."""
+        """``-cP``, which sums over code columns start from, before any factor; None if zero."""
         stored = self.content.stored
         P, c = stored.projection, stored.center
         if self.content.encoder is None or c is None or P is None or P.values.ndim == 1:
             return None
-        start = -(c.unpacked().astype(np.float64) @ P.values.astype(np.float64))
+        start = -(c.unpacked().astype(np.float64) @ summands(P).astype(np.float64))
         return PackedArray(start.astype(TYPES[self.real]))
 
     def scores(self, rows: Float) -> Float:
@@ -85,15 +87,15 @@ class CModel:
 
 def _mapped(U: Float, projection: PackedArray, origin: PackedArray | None) -> Float:
     """Return ``UP``, added one feature after the other, to the origin if there is one."""
-    P = projection.values.astype(U.dtype)
-    if P.ndim == 1:
+    if projection.values.ndim == 1:
         return U * projection.unpacked()
+    P = summands(projection)
     total = np.zeros((len(U), P.shape[1]), dtype=U.dtype)
     if origin is not None:
         total += origin.values
     for u, p in zip(U.T, P, strict=True):
         total += u[:, None] * p
-    return total if projection.scale is None else total * projection.scale
+    return total if projection.factor is None else total * projection.factor
 
 
 def c_model(content: Contents, dtype: str) -> CModel:
@@ -165,9 +167,14 @@ def _in_unit(content: Contents, unit: float) -> Contents:
 
 
 def _times(stored: PackedArray, unit: float) -> PackedArray:
-    if stored.scale is not None:
-        return PackedArray(stored.values, (stored.scale * unit).astype(np.float32))
-    return PackedArray(stored.unpacked().astype(np.float64) * unit)
+    if stored.scale is None:
+        return PackedArray(stored.unpacked().astype(np.float64) * unit)
+
+    def times(numbers: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        return np.asarray(numbers.astype(np.float64) * unit, dtype=np.float32)
+
+    offset = None if stored.offset is None else times(stored.offset)
+    return replace(stored, scale=times(stored.scale), offset=offset)
 
 
 def _scaled_kernel(kernel: Kernel, unit: float) -> tuple[Kernel, float]:
