@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from copy import copy
@@ -9,11 +10,21 @@ from functools import cache
 
 import numpy as np
 import pytest
-from exported import FLAGS, GCC, build_c, c_scores, needs_gcc, row_type, run_c
+from exported import (
+    FLAGS,
+    GCC,
+    build_c,
+    c_scores,
+    json_scores,
+    needs_gcc,
+    onnx_outputs,
+    row_type,
+    run_c,
+)
 from factories import alter, classes, encoded_model, raw_numbers, with_few_bits
 
 from nysplus import NystroemClassifier, NystroemRegressor
-from nysplus.export import to_c
+from nysplus.export import register_converters, to_c, to_json, to_onnx
 from nysplus.export.c_model import c_model
 from nysplus.export.contents import contents_of
 from nysplus.export.rounding import compared_rows, exact_scores, largest_change
@@ -153,3 +164,86 @@ def test_no_table_is_read_past_its_end(tmp_path):
         if subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode:
             pytest.skip("gcc has no sanitizers")
         _check_scores(run_c(tmp_path, X), model)
+
+
+# -- ONNX ----------------------------------------------------------------------------------------
+
+
+def _onnx_scores(model, dtype, **options):
+    """Return the scores of the rows by an ONNX graph, and the graph."""
+    if model.expansion_.encoder is not None:
+        options["inputs"] = "matrix"
+    graph = to_onnx(model, dtype=dtype, scores=True, **options)
+    return onnx_outputs(graph, _rows(model).astype(dtype))["scores"], graph
+
+
+def _tensor_types(graph):
+    """Return the types of the tables, as ONNX numbers them."""
+    tensors = {tensor.name: tensor.data_type for tensor in graph.graph.initializer}
+    return [
+        next(kind for name, kind in tensors.items() if re.fullmatch(rf"{part}_\d+", name))
+        for part in PARTS
+    ]
+
+
+INT4, INT8, FLOAT = 22, 3, 1
+
+
+@pytest.mark.parametrize("options", [{}, {"offset": True, "scale_type": np.float16}], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bits", CASES, ids=str)
+def test_onnx(bits, dtype, options):
+    pytest.importorskip("onnxruntime", "1.19", reason="onnxruntime has no int4")
+    model = _model(bits, **options)
+    found, graph = _onnx_scores(model, dtype)
+    _check_scores(found, model)
+    types = [INT4 if bits.get(n, 99) <= 4 else INT8 if n in bits else FLOAT for n in PARTS]
+    assert _tensor_types(graph) == types
+    opset = 21 if INT4 in types else 17
+    assert [each.version for each in graph.opset_import] == [opset]
+
+
+@pytest.mark.parametrize("metric", [None, "diagonal", 5])
+@pytest.mark.parametrize("bits", [4, 6])
+def test_onnx_of_tables(bits, metric):
+    pytest.importorskip("onnxruntime", "1.19", reason="onnxruntime has no int4")
+    model = _model(dict.fromkeys(PARTS, bits), True, metric, offset=True)
+    _check_scores(_onnx_scores(model, np.float64)[0], model)
+
+
+def test_onnx_of_older_operators():
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    model = NystroemClassifier(100, metric=5, alpha=1.0, random_state=0).fit(X, Y)
+    alter(model, expansion=with_few_bits(model.expansion_, dict.fromkeys(PARTS, 4)))
+    found, graph = _onnx_scores(model, np.float32, opset=17)
+    _check_scores(found, model)
+    assert set(_tensor_types(graph)) == {INT8}
+    saved = 100 * (5 + 3) / 2
+    assert to_onnx(model, scores=True).ByteSize() < graph.ByteSize() - saved + 150
+
+
+@pytest.mark.parametrize("opset", [17, 21])
+def test_onnx_with_skl2onnx(opset):
+    pytest.importorskip("onnxruntime", "1.19", reason="onnxruntime has no int4")
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    register_converters()
+    model = _model(dict.fromkeys(PARTS, 3))
+    options = {id(model): {"zipmap": False, "raw_scores": True}}
+    rows = X.astype(np.float32)
+    graph = skl2onnx.to_onnx(model, rows[:1], options=options, target_opset=opset)
+    _check_scores(onnx_outputs(graph, rows)["probabilities"], model)
+
+
+# -- JSON ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"offset": True, "scale_type": np.float16}], ids=str)
+@pytest.mark.parametrize("encoder", [False, True])
+@pytest.mark.parametrize("bits", range(2, 8))
+def test_json(bits, encoder, options):
+    model = _model(dict.fromkeys(PARTS, bits), encoder, **options)
+    text = to_json(model)
+    _check_scores(json_scores(text, _rows(model)), model)
+    for name in PARTS:
+        numbers = getattr(model.expansion_.packed, name).unpacked().astype(np.float64)
+        np.testing.assert_array_equal(np.array(json.loads(text)[name]), numbers)
