@@ -75,6 +75,11 @@ class PackedArray:
     offset: npt.NDArray[Any] | None = None
 
     @property
+    def type_name(self) -> str:
+        """The storage type of the values, such as "float16" or "int4"."""
+        return f"int{self.bits}" if self.values.dtype == np.int8 else str(self.values.dtype.name)
+
+    @property
     def n_bytes(self) -> int:
         """Bytes of the values, the scales and the offsets."""
         bits = self.bits if self.values.dtype == np.int8 else 8 * self.values.itemsize

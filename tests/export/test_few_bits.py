@@ -139,7 +139,7 @@ def test_the_bytes_of_tables_are_those_of_the_comment():
         header = to_c(model)
         tables = re.findall(r"static const (\w+) nysplus_(?!classes)\w+\[(\d+)\]", header)
         n_bytes = sum(sizes[kind] * int(size) for kind, size in tables)
-        assert f"Tables: {n_bytes} bytes (landmarks 4 bits, dual_coef 3 bits, " in header
+        assert f"Tables: {n_bytes} bytes (landmarks int4, dual_coef int3, " in header
         assert n_bytes == model.model_bytes_
 
 

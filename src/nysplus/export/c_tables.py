@@ -28,11 +28,6 @@ C_TYPES = {
 }
 
 
-def storage_name(stored: PackedArray) -> str:
-    """Return the type of the values for comments, such as "float16" or "4 bits"."""
-    return f"{stored.bits} bits" if stored.bits < MAX_BITS else str(stored.values.dtype.name)
-
-
 def tables(name: str, stored: PackedArray) -> str:
     """Return the definition of the values, and of scales and offsets where there are any."""
     values = stored.values

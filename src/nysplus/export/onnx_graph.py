@@ -38,14 +38,14 @@ MAX_FLOAT32_ERROR, MAX_ROW_ERROR = 1e-5, 1e-4
 
 
 def _scores(graph: Graph, model: Contents, X: str) -> str:
-    """Add the nodes of ``k((X − c)P, Z) A + b``, and return their output."""
+    """Add the nodes of ``k((X − c)P, Z) A + XB + b``, and return their output."""
     kind = type(model.kernel)
     if kind not in ONNX_KERNELS:
         raise ValueError(
             f"kernel={model.kernel!r} has no ONNX graph. Kernels that have one: "
             f"{', '.join(sorted(known.__name__ for known in ONNX_KERNELS))}."
         )
-    stored = model.stored
+    stored, rows = model.stored, X
     if stored.center is not None:
         X = graph.node("Sub", X, graph.table(stored.center, "center"))
     if stored.projection is not None:
@@ -54,6 +54,8 @@ def _scores(graph: Graph, model: Contents, X: str) -> str:
     Z, points = graph.table(stored.landmarks, "landmarks"), stored.landmarks.unpacked()
     K = ONNX_KERNELS[kind](graph, model.kernel, X, Z, points)
     F = graph.node("MatMul", K, graph.table(stored.dual_coef, "dual_coef"))
+    if stored.linear is not None:
+        F = graph.node("Add", F, graph.node("MatMul", rows, graph.table(stored.linear, "linear")))
     return graph.node("Add", F, graph.table(stored.intercept, "intercept"))
 
 
