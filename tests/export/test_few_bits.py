@@ -154,16 +154,16 @@ def test_only_functions_that_are_called_are_written(bits, expected):
 
 
 @needs_gcc
-def test_no_table_is_read_past_its_end(tmp_path):
+@pytest.mark.parametrize("bits", range(2, 8))
+def test_no_table_is_read_past_its_end(bits, tmp_path):
     """Sanitizers stop the program at the first byte outside of a table."""
-    for bits in range(2, 8):
-        model = _model(dict.fromkeys(PARTS, bits))
-        build_c(tmp_path, to_c(model))
-        checked = [*FLAGS, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-        command = [GCC, *checked, "main.c", "-lm", "-o", "main"]
-        if subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode:
-            pytest.skip("gcc has no sanitizers")
-        _check_scores(run_c(tmp_path, X), model)
+    model = _model(dict.fromkeys(PARTS, bits))
+    build_c(tmp_path, to_c(model))
+    checked = [*FLAGS, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    command = [GCC, *checked, "main.c", "-lm", "-o", "main"]
+    if subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode:
+        pytest.skip("gcc has no sanitizers")
+    _check_scores(run_c(tmp_path, X), model)
 
 
 # -- ONNX ----------------------------------------------------------------------------------------
