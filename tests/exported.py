@@ -180,10 +180,11 @@ def json_scores(text, rows):
     A, b, Z = (np.array(model[name]) for name in ("dual_coef", "intercept", "landmarks"))
     if "encoder" in model:
         rows = np.array([_code(model["encoder"]["terms"], x) for x in rows])
+    linear = rows @ np.array(model["linear"]) if "linear" in model else 0.0
     if "center" in model:
         rows = rows - np.array(model["center"])
     if model["projection"] is not None:
         P = np.array(model["projection"])
         rows = rows * P if P.ndim == 1 else rows @ P
     K = np.array([[_kernel_value(model["kernel"], x, z) for z in Z] for x in rows])
-    return K @ A + b
+    return K @ A + linear + b

@@ -143,7 +143,8 @@ def test_numbers_of_few_bits(bits, offset, scale_type, rng):
     array = 3.0 + rng.standard_normal((50, 3)) * [0.1, 1.0, 10.0]
     packed = in_few_bits(array, bits, offset=offset, scale_type=scale_type)
     assert packed.n_bytes == -(-150 * bits // 8) + 3 * (1 + offset) * np.dtype(scale_type).itemsize
-    assert packed.is_factored == (not offset)
+    assert packed.factor is (None if offset else packed.scale)
+    assert packed.type_name == f"int{bits}"
     numbers = packed.unpacked()
     assert numbers.dtype == np.float32
     expected = packed.values * packed.scale.astype(np.float32)
@@ -165,7 +166,9 @@ def test_bits_of_a_single_axis_have_one_scale(rng):
 
 
 def test_bits_have_no_effect_on_floating_values():
-    assert PackedArray(np.ones((3, 2), np.float16), bits=3).n_bytes == 12
+    packed = PackedArray(np.ones((3, 2), np.float16), bits=3)
+    assert packed.n_bytes == 12
+    assert packed.type_name == "float16"
 
 
 def test_an_expansion_counts_the_bits_of_each_part(rng):

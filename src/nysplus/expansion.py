@@ -75,15 +75,20 @@ class PackedArray:
     offset: npt.NDArray[Any] | None = None
 
     @property
+    def type_name(self) -> str:
+        """The storage type of the values, such as "float16" or "int4"."""
+        return f"int{self.bits}" if self.values.dtype == np.int8 else str(self.values.dtype.name)
+
+    @property
     def n_bytes(self) -> int:
         """Bytes of the values, the scales and the offsets."""
         bits = self.bits if self.values.dtype == np.int8 else 8 * self.values.itemsize
         return bits_in_bytes(self.values.size, bits) + stored_bytes(self.scale, self.offset)
 
     @property
-    def is_factored(self) -> bool:
-        """Whether sums over a column can be multiplied by its scale, once for all values."""
-        return self.scale is not None and self.offset is None
+    def factor(self) -> npt.NDArray[Any] | None:
+        """The scale, if the numbers are just the values times the scale; otherwise None."""
+        return self.scale if self.offset is None else None
 
     def unpacked(self) -> Float:
         """Return the numbers to compute with: float64 unchanged, every other type in float32."""

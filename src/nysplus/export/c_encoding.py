@@ -24,8 +24,11 @@ from nysplus.encoding.code import (
 )
 from nysplus.expansion import PackedArray
 from nysplus.export.c_kernels import in_type, literal, number
-from nysplus.export.c_text import C_TYPES, entry, filled, indented
+from nysplus.export.c_tables import C_TYPES, entry, summand
+from nysplus.export.c_text import filled, indented
 
+# The name of the table of B; @_linear is the function of a term.
+LINEAR = "linear_coef"
 # The names of types in names of tables and functions.
 TYPE_NAMES = {"float64": "double", "float32": "float", "float16": "half"}
 
@@ -203,7 +206,9 @@ _WRITERS: dict[type[Term], Callable[[Any, _Writer], None]] = {
 }
 
 
-def encoding(code: TableCode, row: str, projection: PackedArray | None) -> str:
+def encoding(
+    code: TableCode, row: str, projection: PackedArray | None, linear: PackedArray | None
+) -> str:
     """Return the function that encodes a row, after the functions that it calls.
 
     Parameters
@@ -215,6 +220,8 @@ def encoding(code: TableCode, row: str, projection: PackedArray | None) -> str:
     projection : PackedArray or None
         P. If it is a matrix, its rows are added to u, times the code columns that are not zero.
         Otherwise u becomes the code.
+    linear : PackedArray or None
+        B. Its rows are added to the numbers of u behind those of P, times the same code columns.
     """
     bits = (
         {"bits": "uint32_t", "all": "0x7fffffffu", "infinity": "0x7f800000u"}
@@ -222,17 +229,19 @@ def encoding(code: TableCode, row: str, projection: PackedArray | None) -> str:
         else {"bits": "uint64_t", "all": "0x7fffffffffffffffu", "infinity": "0x7ff0000000000000u"}
     )
     texts = [filled("code_gap", row=row, **bits)]
+    more = ""
+    if linear is not None:
+        cell = summand(LINEAR, linear, "i * @@_SCORES + c", "c")
+        more = f"for (int c = 0; c < @@_SCORES; c++) u[@@_RANK + c] += value * {cell};"
     if projection is not None and projection.values.ndim == 2:
-        texts.append(
-            filled(
-                "code_into_map",
-                entry=entry("@_projection", projection.values.dtype, "i * @@_RANK + j"),
-            )
-        )
+        cell = summand("projection", projection, "i * @@_RANK + j", "j")
+        texts.append(filled("code_into_map", entry=cell, linear=indented(more, 1)))
         what = "adds the code, times P,"
     else:
-        texts.append(filled("code_into_row"))
+        texts.append(filled("code_into_row", linear=indented(more, 1)))
         what = "sets the code"
+    if linear is not None:
+        what += " and adds the code, times B,"
     writer = _Writer(row, [], {}, {})
     for term in code.terms:
         _WRITERS[type(term)](term, writer)

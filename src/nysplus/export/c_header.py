@@ -18,20 +18,13 @@ import numpy as np
 
 from nysplus._runtime.atomic_file import write_whole
 from nysplus.expansion import PackedArray
-from nysplus.export.c_encoding import code_tables, encoding
+from nysplus.export.c_encoding import LINEAR, code_tables, encoding
 from nysplus.export.c_inputs import constants, input_comment
-from nysplus.export.c_kernels import CKernel, c_kernel, in_real, literal, number
+from nysplus.export.c_kernels import CKernel, c_kernel, in_real, literal
+from nysplus.export.c_kernels import number as marked
 from nysplus.export.c_model import MAX_CHANGE, WRONG, CModel, c_model
-from nysplus.export.c_text import (
-    entry,
-    filled,
-    identifier,
-    indented,
-    string,
-    table,
-    tables,
-    template,
-)
+from nysplus.export.c_tables import factor, number, summand, tables, templates
+from nysplus.export.c_text import filled, identifier, indented, string, table, template
 from nysplus.export.contents import Contents, contents_of
 
 __all__ = ["to_c"]
@@ -40,18 +33,8 @@ __all__ = ["to_c"]
 WHY_DOUBLE = " * x is double because float has too few digits or too small a range for it.\n"
 # A line of the same comment, if the model encodes tables.
 CODE = " * E(x) is the code of a row; its numbers that are in no table are constants of @_encode.\n"
-
-
-def _entry(table: str, stored: PackedArray, index: str) -> str:
-    """Return the expression of a stored value as float, without its scale."""
-    return entry(f"@_{table}", stored.values.dtype, index)
-
-
-def _scale(table: str, stored: PackedArray, column: str) -> str:
-    """Return the factor of a column, empty where there is none."""
-    if stored.scale is None:
-        return ""
-    return f" * @_{table}_scale[{column if stored.scale.ndim else '0'}]"
+# The statement before a linear term is summed up.
+NO_LINEAR_TERM = "for (int c = 0; c < @@_SCORES; c++) v[c] = `0.0`;"
 
 
 def _feature(model: CModel, i: str) -> str:
@@ -65,18 +48,27 @@ def _feature(model: CModel, i: str) -> str:
     return f"(float)({feature})" if wide and model.real == "float" else feature
 
 
+def _diagonal(P: PackedArray) -> str:
+    """Return the expression of entry j of a diagonal map, as a factor."""
+    text = number("projection", P, "j", "j")
+    return text if P.offset is None else f"({text})"
+
+
 def _from_code(model: CModel) -> str:
     """Return the statements that compute ``u = (E(x) - c) P``."""
     P, c = model.content.stored.projection, model.content.stored.center
     each = "for (int j = 0; j < @@_RANK; j++)"
     start = "`0.0`" if model.origin is None else "@_origin[j]"
-    lines = ["`float` u[@@_RANK];", f"{each} u[j] = {start};", "@_encode(x, u);"]
+    if model.content.stored.linear is None:
+        lines = ["`float` u[@@_RANK];"]
+    else:
+        lines = ["`float` u[@@_RANK + @@_SCORES], *v = u + @@_RANK;", NO_LINEAR_TERM]
+    lines += [f"{each} u[j] = {start};", "@_encode(x, u);"]
     if c is not None and model.origin is None:
         lines.append(f"{each} u[j] = (`float`)(u[j] - @_center[j]);")
     if P is not None:
-        value = _entry("projection", P, "j") if P.values.ndim == 1 else ""
-        factor = (value + _scale("projection", P, "j")).removeprefix(" * ")
-        lines += [f"{each} u[j] *= {factor};"] if factor else []
+        by = _diagonal(P) if P.values.ndim == 1 else factor("projection", P, "j")
+        lines += [f"{each} u[j] *= {by.removeprefix(' * ')};"] if by else []
     return "\n".join(lines)
 
 
@@ -91,10 +83,9 @@ def _coordinates(model: CModel) -> str:
             return "const `float` *u = x;"
         return f"`float` u[@@_RANK];\nfor (int j = 0; j < @@_RANK; j++) u[j] = {feature};"
     if stored.values.ndim == 1:
-        value = f"{_entry('projection', stored, 'j')}{_scale('projection', stored, 'j')}"
-        product = f"{_feature(model, 'j')} * {value}"
+        product = f"{_feature(model, 'j')} * {_diagonal(stored)}"
         return f"`float` u[@@_RANK];\nfor (int j = 0; j < @@_RANK; j++) u[j] = {product};"
-    cell = _entry("projection", stored, "i * @@_RANK + j")
+    cell = summand("projection", stored, "i * @@_RANK + j", "j")
     lines = [
         "`float` u[@@_RANK];",
         "for (int j = 0; j < @@_RANK; j++) u[j] = `0.0`;",
@@ -102,27 +93,47 @@ def _coordinates(model: CModel) -> str:
         "    for (int j = 0; j < @@_RANK; j++)",
         f"        u[j] += {_feature(model, 'i')} * {cell};",
     ]
-    if stored.scale is not None:
-        by = _scale("projection", stored, "j").removeprefix(" * ")
+    by = factor("projection", stored, "j").removeprefix(" * ")
+    if by:
         lines.append(f"for (int j = 0; j < @@_RANK; j++) u[j] *= {by};")
     return "\n".join(lines)
 
 
+def _linear_term(model: CModel) -> str:
+    """Return the statements that compute ``v = (x - c) B``; the code of a table has it already."""
+    B = model.content.stored.linear
+    if B is None or model.content.encoder is not None:
+        return ""
+    cell = summand(LINEAR, B, "i * @@_SCORES + c", "c")
+    lines = [
+        "`float` v[@@_SCORES];",
+        NO_LINEAR_TERM,
+        "for (int i = 0; i < @@_FEATURES; i++)",
+        "    for (int c = 0; c < @@_SCORES; c++)",
+        f"        v[c] += {_feature(model, 'i')} * {cell};",
+    ]
+    return "\n".join(lines)
+
+
 def _scoring(model: CModel, kernel: CKernel) -> str:
-    """Return the function that computes ``k((x - c) P, Z) A + b``."""
+    """Return the function that computes ``k((x - c) P, Z) A + x B + b``."""
     stored = model.content.stored
-    Z, A, b = stored.landmarks, stored.dual_coef, stored.intercept
+    Z, A, B, b = stored.landmarks, stored.dual_coef, stored.linear, stored.intercept
+    linear = "" if B is None else f" + v[c]{factor(LINEAR, B, 'c')}"
     return filled(
         "scores",
         row=model.row,
+        sum=_sum(model),
         projecting=indented(_coordinates(model), 1),
+        linear=indented(_linear_term(model), 1),
         start=indented(kernel.start, 2),
-        coordinate=f"{_entry('landmarks', Z, 'i * @@_RANK + j')}{_scale('landmarks', Z, 'j')}",
+        coordinate=number("landmarks", Z, "i * @@_RANK + j", "j"),
         terms=indented(kernel.terms, 3),
         final=indented(kernel.final, 2),
         value=kernel.value,
-        coefficient=_entry("dual_coef", A, "i * @@_SCORES + c"),
-        score=f"scores[c]{_scale('dual_coef', A, 'c')} + {_entry('intercept', b, 'c')}",
+        coefficient=summand("dual_coef", A, "i * @@_SCORES + c", "c"),
+        score=f"scores[c]{factor('dual_coef', A, 'c')}{linear} + "
+        f"{number('intercept', b, 'c', 'c')}",
     )
 
 
@@ -134,7 +145,7 @@ def _predicting(model: CModel) -> str:
     predictions = filled(kind, row=model.row)
     if content.slope is None:
         return predictions
-    slope, twice = number(content.slope), number(2.0 * content.slope)
+    slope, twice = marked(content.slope), marked(2.0 * content.slope)
     probabilities = filled(f"{kind}_probabilities", slope=slope, twice=twice, row=model.row)
     return f"{predictions}\n{probabilities}"
 
@@ -160,6 +171,7 @@ def _arrays(model: CModel) -> dict[str, PackedArray]:
     """Return the tables of the header by name."""
     stored, origin = model.content.stored, model.origin
     arrays = {field.name: getattr(stored, field.name) for field in fields(stored)}
+    arrays[LINEAR] = arrays.pop("linear")
     if origin is not None:
         arrays |= {"center": None, "origin": origin}
     if model.content.encoder is not None:
@@ -172,12 +184,11 @@ def _helpers(model: CModel, kernel: CKernel, arrays: dict[str, PackedArray]) -> 
     helpers = list(kernel.helpers)
     if model.real == "double":
         helpers = ["root"] if helpers else []
-    if any(array.values.dtype == np.float16 for array in arrays.values()):
-        helpers.append("half")
+    helpers += templates(arrays.values())
     texts = [template(helper) for helper in helpers]
     if model.content.encoder is not None:
-        P = model.content.stored.projection
-        texts.append(encoding(model.content.encoder, model.row, P))
+        P, B = model.content.stored.projection, model.content.stored.linear
+        texts.append(encoding(model.content.encoder, model.row, P, B))
     return "".join(f"{text}\n" for text in texts)
 
 
@@ -191,18 +202,20 @@ def _header(estimator: str, model: CModel, name: str) -> str:
     if content.kind == "classes":
         sizes["CLASSES"] = len(content.classes)
     width = getattr(content.kernel, "gamma", None)
+    n_sums = 2 if content.stored.linear is None else 3  # for each score
     text = filled(
         "header",
         model=estimator,
         n_features=content.n_features,
         n_landmarks=n,
         outputs=_output_names(content),
+        sum=_sum(model),
         u=_mapped(model),
         formula=kernel.formula + (f",  g = {width:.9g}" if width else ""),
         n_bytes=sum(array.n_bytes for array in arrays.values()),
-        types=", ".join(f"{key} {array.values.dtype.name}" for key, array in arrays.items()),
+        types=", ".join(f"{key} {array.type_name}" for key, array in arrays.items()),
         stack=(8 if model.real == "double" else 4)
-        * ((r if "` u[" in scoring else 0) + 2 * content.n_outputs),
+        * ((r if "` u[" in scoring else 0) + n_sums * content.n_outputs),
         code="" if content.encoder is None else CODE,
         libm=_libm(helpers),
         row=model.row,
@@ -232,7 +245,7 @@ def _includes(arrays: Iterable[PackedArray], helpers: str) -> str:
     integers = any(array.values.dtype in (np.int8, np.float16) for array in arrays)
     includes = ["#include <math.h>"]
     includes += ["#include <stdint.h>"] if integers or helpers else []
-    includes += ["#include <string.h>"] if helpers else []
+    includes += ["#include <string.h>"] if "memcpy" in helpers else []
     return "\n".join(includes)
 
 
@@ -245,13 +258,23 @@ def _output_names(content: Contents) -> str:
     return f"{content.n_outputs} value" + "s" * (content.n_outputs > 1)
 
 
+def _moved(model: CModel) -> str:
+    """Return the formula of rows minus the centre, in the unit, for comments."""
+    x = "x" if model.content.encoder is None else "E(x)"
+    x = x if model.content.stored.center is None else f"({x} - c)"
+    return x if model.unit == 1.0 else f"{model.unit:g} {x}"
+
+
+def _sum(model: CModel) -> str:
+    """Return the formula of the scores for comments."""
+    if model.content.stored.linear is None:
+        return "k(u, Z) A + b"
+    return f"k(u, Z) A + {_moved(model) if model.content.encoder is None else 'E(x)'} B + b"
+
+
 def _mapped(model: CModel) -> str:
     """Return the formula of u for the comment."""
-    stored = model.content.stored
-    x = "x" if model.content.encoder is None else "E(x)"
-    x = x if stored.center is None else f"({x} - c)"
-    if model.unit != 1.0:
-        x = f"{model.unit:g} {x}"
+    stored, x = model.content.stored, _moved(model)
     if stored.projection is None:
         return f"u = {x}"
     shape = stored.projection.values.shape
@@ -291,9 +314,10 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
     A classifier of `from_svc` that has no ``predict_proba`` has no function for probabilities.
     Rows are ``const double *x`` where float has too few digits for features that are far from zero,
     such as Unix times, or too small a range for them. The sizes are macros (``NYSPLUS_FEATURES``,
-    ``NYSPLUS_SCORES``). The stack takes 8 L bytes and some scalars, and 4 r bytes more for a
-    learned map or a centre. Kernels that fall off with the distance
-    give the intercepts as scores of rows far from all landmarks, infinite rows included.
+    ``NYSPLUS_SCORES``). The stack takes 8 L bytes and some scalars, 4 r bytes more for a learned
+    map or a centre, and 4 L bytes more for a linear term. Without a linear term, kernels that fall
+    off with the distance give the intercepts as scores of rows far from all landmarks, infinite
+    rows included.
 
     A model that encodes tables takes a row of raw numbers, in an order that the comment at the top
     lists: numbers, seconds since 1970 in UTC for dates, and for each category a constant of an
@@ -311,7 +335,7 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
     name : str, default="nysplus"
         The first part of all C names; characters that C does not allow in names become ``_``.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Type of the tables: "auto" keeps float32, float16 and int8, and makes float64 float32;
+        Type of the tables: "auto" keeps float32, float16 and integers, and makes float64 float32;
         "float32" makes all tables float32, which takes more bytes and less time, but for the
         knots of an encoder that only float64 keeps apart; "float64" makes all tables, rows and
         outputs double, for models whose large coefficients float cannot hold.

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from nysplus._typing import Float
 from nysplus.expansion import PackedArray, PackedExpansion, pack_array
 from nysplus.export.c_encoding import encoded, in_c_types
 from nysplus.export.c_kernels import c_kernel
+from nysplus.export.c_tables import summands
 from nysplus.export.contents import Contents
 from nysplus.export.rounding import compared_rows, exact_scores, largest_change
 from nysplus.kernels import AdditiveChi2, Chi2, Kernel, Laplacian, Linear
@@ -40,7 +42,8 @@ class CModel:
     Attributes
     ----------
     content : Contents
-        With tables in types that C has, in the unit.
+        With tables in types that C has, in the unit. Without an encoder, the linear term is of rows
+        minus the centre.
     unit : float
         A power of two, by which rows minus the centre are multiplied; 1 for coded rows.
     row, real : "float" or "double"
@@ -58,12 +61,12 @@ class CModel:
 
     @property
     def origin(self) -> PackedArray | None:
-        """``-cP`` without the scale of P, which sums over code columns start from; None if zero."""
+        """``-cP``, which sums over code columns start from, before any factor; None if zero."""
         stored = self.content.stored
         P, c = stored.projection, stored.center
         if self.content.encoder is None or c is None or P is None or P.values.ndim == 1:
             return None
-        start = -(c.unpacked().astype(np.float64) @ P.values.astype(np.float64))
+        start = -(c.unpacked().astype(np.float64) @ summands(P).astype(np.float64))
         return PackedArray(start.astype(TYPES[self.real]))
 
     def scores(self, rows: Float) -> Float:
@@ -72,28 +75,32 @@ class CModel:
         X: Float = rows.astype(TYPES[self.row])
         if self.content.encoder is not None:
             X = encoded(self.content.encoder, X, real)
+        code = X
         if stored.center is not None and self.origin is None:
             X = X - stored.center.values
         U: Float = (X * X.dtype.type(self.unit)).astype(real)
+        in_linear_term = U if self.content.encoder is None else code
         if stored.projection is not None:
             U = _mapped(U, stored.projection, self.origin)
         K = c_kernel(self.content.kernel).matrix(U, stored.landmarks.unpacked())
         A = stored.dual_coef.unpacked().astype(np.float64)
         sums: Float = (K.astype(real).astype(np.float64) @ A).astype(real)
+        if stored.linear is not None:
+            sums += _mapped(in_linear_term, stored.linear)
         return sums + stored.intercept.unpacked()
 
 
-def _mapped(U: Float, projection: PackedArray, origin: PackedArray | None) -> Float:
+def _mapped(U: Float, stored: PackedArray, origin: PackedArray | None = None) -> Float:
     """Return ``UP``, added one feature after the other, to the origin if there is one."""
-    P = projection.values.astype(U.dtype)
-    if P.ndim == 1:
-        return U * projection.unpacked()
+    if stored.values.ndim == 1:
+        return U * stored.unpacked()
+    P = summands(stored)
     total = np.zeros((len(U), P.shape[1]), dtype=U.dtype)
     if origin is not None:
         total += origin.values
     for u, p in zip(U.T, P, strict=True):
         total += u[:, None] * p
-    return total if projection.scale is None else total * projection.scale
+    return total if stored.factor is None else total * stored.factor
 
 
 def c_model(content: Contents, dtype: str) -> CModel:
@@ -110,7 +117,7 @@ def c_model(content: Contents, dtype: str) -> CModel:
     code = content.encoder
     given = real == "double" or code is not None
     unit = 1.0 if given else _unit(content.stored.landmarks.unpacked())
-    scaled = content if unit == 1.0 else _in_unit(content, unit)
+    scaled = _about_center(content if unit == 1.0 else _in_unit(content, unit), unit)
     stored = scaled.stored
     tables = replace(
         stored,
@@ -118,6 +125,7 @@ def c_model(content: Contents, dtype: str) -> CModel:
         dual_coef=_table(stored.dual_coef, dtype),
         intercept=_table(stored.intercept, dtype),
         projection=None if stored.projection is None else _table(stored.projection, dtype),
+        linear=None if stored.linear is None else _table(stored.linear, dtype),
     )
     coded = None if code is None else in_c_types(code, dtype)
     model = CModel(replace(scaled, stored=tables, encoder=coded), unit, real, real)
@@ -160,14 +168,37 @@ def _in_unit(content: Contents, unit: float) -> Contents:
     A = stored.dual_coef
     if factor != 1.0:
         A = PackedArray(A.unpacked().astype(np.float64) * factor)
-    tables: PackedExpansion = replace(stored, landmarks=_times(stored.landmarks, unit), dual_coef=A)
+    tables: PackedExpansion = replace(
+        stored,
+        landmarks=_times(stored.landmarks, unit),
+        dual_coef=A,
+        linear=None if stored.linear is None else _times(stored.linear, 1.0 / unit),
+    )
     return replace(content, kernel=kernel, stored=tables)
 
 
+def _about_center(content: Contents, unit: float) -> Contents:
+    """Return the same function with a linear term of rows minus the centre: ``cB`` goes into b.
+
+    Columns of a code have no need of it.
+    """
+    stored, B = content.stored, content.stored.linear
+    if content.encoder is not None or stored.center is None or B is None:
+        return content
+    c = unit * stored.center.unpacked().astype(np.float64)
+    b = stored.intercept.unpacked().astype(np.float64) + c @ B.unpacked().astype(np.float64)
+    return replace(content, stored=replace(stored, intercept=PackedArray(b)))
+
+
 def _times(stored: PackedArray, unit: float) -> PackedArray:
-    if stored.scale is not None:
-        return PackedArray(stored.values, (stored.scale * unit).astype(np.float32))
-    return PackedArray(stored.unpacked().astype(np.float64) * unit)
+    if stored.scale is None:
+        return PackedArray(stored.unpacked().astype(np.float64) * unit)
+
+    def times(numbers: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        return np.asarray(numbers.astype(np.float64) * unit, dtype=np.float32)
+
+    offset = None if stored.offset is None else times(stored.offset)
+    return replace(stored, scale=times(stored.scale), offset=offset)
 
 
 def _scaled_kernel(kernel: Kernel, unit: float) -> tuple[Kernel, float]:

@@ -1,4 +1,4 @@
-"""Names, strings, comments and tables as text of C."""
+"""Names, strings, comments and definitions of tables as text of C."""
 
 from __future__ import annotations
 
@@ -10,14 +10,6 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from nysplus.expansion import PackedArray
-from nysplus.export.c_kernels import literal
-
-# Types of the tables.
-C_TYPES = {"float64": "double", "float32": "float", "float16": "uint16_t", "int8": "int8_t"}
 # Characters that mean nothing in strings and comments of C, nor in templates of headers.
 _PLAIN = r"[A-Za-z0-9 _.,:;+=<>()\[\]{}#&|~^!$%'-]"
 # The longest name of a column or level that is written out, in a comment or as a part of a name.
@@ -92,28 +84,3 @@ def table(c_type: str, name: str, values: Iterable[str], size: int) -> str:
     lines = textwrap.wrap(", ".join(values), 96, break_long_words=False, break_on_hyphens=False)
     body = "\n".join(f"    {line}" for line in lines)
     return f"static const {c_type} {name}[{size}] = {{\n{body}\n}};\n"
-
-
-def tables(name: str, stored: PackedArray) -> str:
-    """Return the definition of the values, and of the scales where there are any."""
-    values: npt.NDArray[Any] = stored.values
-    if values.dtype == np.float16:
-        texts = [f"0x{bits:04x}" for bits in values.ravel().view(np.uint16)]
-    elif values.dtype == np.int8:
-        texts = [str(value) for value in values.ravel()]
-    elif values.dtype == np.float64:
-        texts = [repr(float(value)) for value in values.ravel()]
-    else:
-        texts = [literal(value) for value in values.ravel()]
-    text = table(C_TYPES[values.dtype.name], name, texts, values.size)
-    if stored.scale is None:
-        return text
-    scales = [literal(value) for value in np.atleast_1d(stored.scale)]
-    return text + table("float", f"{name}_scale", scales, len(scales))
-
-
-def entry(table: str, dtype: np.dtype[Any], index: str) -> str:
-    """Return the expression of a stored value as float, without its scale."""
-    if dtype == np.float16:
-        return f"@_half({table}[{index}])"
-    return f"(float){table}[{index}]" if dtype == np.int8 else f"{table}[{index}]"

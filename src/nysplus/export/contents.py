@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -74,18 +74,13 @@ class Contents:
 
 
 def without_linear_term(expansion: KernelExpansion) -> KernelExpansion:
-    """Return the same function without a linear term, which exports need not know.
+    """Return a function without landmarks as one that has landmarks in place of its linear term.
 
     ``E(x)B`` is the linear kernel of rows behind the map B with the landmarks and coefficients of
-    the identity. Nothing is rounded by it. A function that has landmarks of its own is refused.
+    the identity. Nothing is rounded by it. A function with landmarks is returned as it is.
     """
-    if expansion.linear is None:
+    if expansion.linear is None or expansion.landmarks.shape[0]:
         return expansion
-    if expansion.landmarks.shape[0]:
-        raise ValueError(
-            "This model has a linear term beside its landmarks, which exports do not write. Save "
-            "the model, or fit it without the term."
-        )
     packed, L = expansion.packed, expansion.linear.shape[1]
     if packed is None:
         ones = np.eye(L, dtype=expansion.dual_coef.dtype)
@@ -131,14 +126,11 @@ def contents(
     expansion = centered(without_linear_term(expansion))
     stored = expansion.packed
     if stored is None:
-        Z, P, c = expansion.landmarks, expansion.projection, expansion.center
-        stored = PackedExpansion(
-            PackedArray(Z.toarray() if sp.issparse(Z) else Z),
-            PackedArray(expansion.dual_coef),
-            PackedArray(expansion.intercept),
-            None if P is None else PackedArray(P),
-            None if c is None else PackedArray(c),
-        )
+        parts = {field.name: getattr(expansion, field.name) for field in fields(PackedExpansion)}
+        arrays = {name: part for name, part in parts.items() if part is not None}
+        if sp.issparse(expansion.landmarks):
+            arrays["landmarks"] = expansion.landmarks.toarray()
+        stored = PackedExpansion(**{name: PackedArray(array) for name, array in arrays.items()})
     # landmarks have the type of the rows, unless they are packed or of coded rows
     single = expansion.packed is None and expansion.landmarks.dtype == np.float32
     single = single and expansion.encoder is None

@@ -6,9 +6,10 @@ The text is one object:
 key                  value
 ===================  ===========================================================================
 ``format``           "nysplus-json"
-``format_version``   1, 2 with a centre, or 3 with an encoder
-``formula``          "f(x) = k(x P, Z) A + b", with a centre "f(x) = k((x - c) P, Z) A + b", and
-                     with an encoder E(x) in place of x
+``format_version``   1, 2 with a centre, 3 with an encoder, or 4 with a linear term
+``formula``          "f(x) = k(x P, Z) A + b", with a centre "f(x) = k((x - c) P, Z) A + b", with
+                     a linear term "f(x) = k(x P, Z) A + x B + b", and with an encoder E(x) in
+                     place of x
 ``kernel``           object: ``name``, ``formula`` of k(x, z), and its parameters as numbers
 ``n_features``       d, the length of x
 ``inputs``           only with an encoder: null, or for each number of x its ``name``, ``kind``
@@ -19,6 +20,7 @@ key                  value
 ``landmarks``        Z: n rows of r numbers; for sparse ones an object with ``shape`` and, for
                      every row, ``indices`` of the columns that are not zero and their ``values``
 ``dual_coef``        A: n rows of L numbers
+``linear``           only with a linear term: B, d rows of L numbers
 ``intercept``        b: L numbers
 ``dtype``            type that the library itself computes in, "float64" or "float32"
 ``targets``          "classes", "labels", "values", or "scores" where only a function was given
@@ -164,14 +166,15 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
             f"got {type(model).__name__}. Fit the model first."
         )
     expansion = without_linear_term(expansion)
-    P, c, code = expansion.projection, expansion.center, expansion.encoder
+    P, c, B, code = expansion.projection, expansion.center, expansion.linear, expansion.encoder
     fitted = getattr(model, "_model", None)  # a function alone has none
     schema = None if fitted is None else fitted.columns.schema
     x = "x" if code is None else "E(x)"
     content = {
         "format": "nysplus-json",
-        "format_version": 3 if code is not None else 1 if c is None else 2,
-        "formula": f"f(x) = k({x if c is None else f'({x} - c)'} P, Z) A + b",
+        "format_version": _format_version(expansion),
+        "formula": f"f(x) = k({x if c is None else f'({x} - c)'} P, Z) A"
+        f"{'' if B is None else f' + {x} B'} + b",
         "kernel": _kernel(expansion.kernel),
         "n_features": _n_features(expansion),
         **({} if code is None else {"inputs": _inputs(schema), "encoder": _encoder(code)}),
@@ -179,6 +182,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
         "projection": None if P is None else P.tolist(),
         "landmarks": _landmarks(expansion.landmarks),
         "dual_coef": expansion.dual_coef.tolist(),
+        **({} if B is None else {"linear": B.tolist()}),
         "intercept": expansion.intercept.tolist(),
         "dtype": expansion.dual_coef.dtype.name,
         **_targets(getattr(fitted, "code", None), getattr(fitted, "scaling", None)),
@@ -188,6 +192,15 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
     if path is not None:
         write_whole(path, text.encode())
     return text
+
+
+def _format_version(expansion: KernelExpansion) -> int:
+    """Return the first version of the format that has the parts of the function."""
+    if expansion.linear is not None:
+        return 4
+    if expansion.encoder is not None:
+        return 3
+    return 1 if expansion.center is None else 2
 
 
 def _n_features(expansion: KernelExpansion) -> int:

@@ -7,6 +7,7 @@ Pipelines with steps of any kind are converted by skl2onnx, see
 from __future__ import annotations
 
 import warnings
+from dataclasses import fields
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from nysplus.export.contents import Contents, contents_of
 from nysplus.export.onnx_kernels import ONNX_KERNELS
-from nysplus.export.onnx_nodes import Graph, optional_library
+from nysplus.export.onnx_nodes import INT4_OPSET, Graph, is_int4, optional_library
 from nysplus.export.onnx_tables import (
     ML_DOMAIN,
     ML_VERSION,
@@ -28,22 +29,23 @@ from nysplus.export.rounding import product_error, row_error
 
 __all__ = ["to_onnx"]
 
-# The first version in which ReduceSum takes its axes as an input.
-LOWEST_OPSET = 13
+# The first version in which ReduceSum takes its axes as an input, and the one that is written where
+# nothing needs a later one.
+LOWEST_OPSET, USUAL_OPSET = 13, 17
 # Scores that float32 arithmetic changes by more than this, relative to the largest, are computed in
 # float64; scores that float32 rows change by more than this are worth a warning.
 MAX_FLOAT32_ERROR, MAX_ROW_ERROR = 1e-5, 1e-4
 
 
 def _scores(graph: Graph, model: Contents, X: str) -> str:
-    """Add the nodes of ``k((X − c)P, Z) A + b``, and return their output."""
+    """Add the nodes of ``k((X − c)P, Z) A + XB + b``, and return their output."""
     kind = type(model.kernel)
     if kind not in ONNX_KERNELS:
         raise ValueError(
             f"kernel={model.kernel!r} has no ONNX graph. Kernels that have one: "
             f"{', '.join(sorted(known.__name__ for known in ONNX_KERNELS))}."
         )
-    stored = model.stored
+    stored, rows = model.stored, X
     if stored.center is not None:
         X = graph.node("Sub", X, graph.table(stored.center, "center"))
     if stored.projection is not None:
@@ -52,6 +54,8 @@ def _scores(graph: Graph, model: Contents, X: str) -> str:
     Z, points = graph.table(stored.landmarks, "landmarks"), stored.landmarks.unpacked()
     K = ONNX_KERNELS[kind](graph, model.kernel, X, Z, points)
     F = graph.node("MatMul", K, graph.table(stored.dual_coef, "dual_coef"))
+    if stored.linear is not None:
+        F = graph.node("Add", F, graph.node("MatMul", rows, graph.table(stored.linear, "linear")))
     return graph.node("Add", F, graph.table(stored.intercept, "intercept"))
 
 
@@ -186,7 +190,7 @@ def onnx_model(
             _warn_of_rounded_rows(row_error(content, kept))
     inputs = _inputs(content, dtype, by_name)
     taken = [*(each.name for each in inputs), *outputs]
-    graph = Graph(np.dtype(np.float32 if single else np.float64), taken)
+    graph = Graph(np.dtype(np.float32 if single else np.float64), taken, opset >= INT4_OPSET)
     F = _scores(graph, content, _rows(graph, content, dtype, by_name))
     value_infos = _outputs(graph, content, F, outputs, labels, dtype)
     opsets = [helper.make_opsetid("", opset)]
@@ -206,13 +210,14 @@ def to_onnx(
     model: Any,
     *,
     dtype: npt.DTypeLike = "float32",
-    opset: int = 17,
+    opset: int | None = None,
     scores: bool = False,
     inputs: Literal["columns", "matrix"] | None = None,
 ) -> Any:
     """Return a fitted model as an ONNX graph of standard operators.
 
-    Numbers that the model stores in int8 or float16 keep their type in the file. The arithmetic
+    Numbers that the model stores in int8 or float16 keep their type in the file, integers of 2 to 4
+    bits are int4 and those of 5 to 7 bits int8. The arithmetic
     is that of `dtype`, or float64 where float32 would change scores by more than 1e-5 of the
     largest.
 
@@ -224,8 +229,9 @@ def to_onnx(
         becomes one model, see :func:`~nysplus.from_pipeline`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of all outputs but labels.
-    opset : int, default=17
-        Version of the operators, 13 or more.
+    opset : int, optional
+        Version of the operators, 13 or more; by default 17, or 21 for a model with integers of 2 to
+        4 bits, which onnxruntime runs since version 1.19. Below 21 these are written in int8.
     scores : bool, default=False
         Whether a classifier also gives the output ``scores``, as ``decision_function`` does.
     inputs : {"columns", "matrix"}, optional
@@ -273,7 +279,14 @@ def to_onnx(
     if by_name:
         assert content.schema is not None
         check_names(content.schema, outputs)
-    return onnx_model(content, dtype, opset, tuple(outputs), labels, by_name)
+    version = _needed_opset(content) if opset is None else opset
+    return onnx_model(content, dtype, version, tuple(outputs), labels, by_name)
+
+
+def _needed_opset(content: Contents) -> int:
+    """Return the version of the operators that keeps the graph small."""
+    parts = (getattr(content.stored, field.name) for field in fields(content.stored))
+    return INT4_OPSET if any(part is not None and is_int4(part) for part in parts) else USUAL_OPSET
 
 
 def _is_by_name(content: Contents, inputs: str | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus.expansion import PackedArray
+
+# The first version of the operators that has tensors of int4, and the bits of their integers.
+INT4_OPSET, INT4_BITS = 21, 4
 
 
 def optional_library(name: str) -> Any:
@@ -22,6 +26,11 @@ def optional_library(name: str) -> Any:
         ) from error
 
 
+def is_int4(stored: PackedArray) -> bool:
+    """Return whether the values of an array fit in int4."""
+    return stored.bits <= INT4_BITS
+
+
 class Graph:
     """Nodes and constants of a graph whose numbers are of type `dtype`; a value is its name.
 
@@ -30,11 +39,16 @@ class Graph:
     dtype : dtype
     taken : collection of str
         Names of inputs, which no other value may have.
+    has_int4 : bool, default=False
+        Whether integers of 2 to 4 bits are tensors of int4; those of all other widths are int8.
     """
 
-    def __init__(self, dtype: np.dtype[Any], taken: Collection[str] = ()) -> None:
+    def __init__(
+        self, dtype: np.dtype[Any], taken: Collection[str] = (), has_int4: bool = False
+    ) -> None:
         self.dtype = dtype
         self._taken = set(taken)
+        self._has_int4 = has_int4
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self._onnx = optional_library("onnx")
@@ -77,13 +91,40 @@ class Graph:
         values = stored.values
         if values.dtype == np.float64:
             values = values.astype(self.dtype)
-        value = self.constant(np.ascontiguousarray(values), name)
-        if values.dtype != self.dtype:
-            value = self.cast(value, self.dtype)
+        if self._has_int4 and is_int4(stored):
+            value = self._from_int4(values, name)
+        else:
+            value = self.constant(np.ascontiguousarray(values), name)
+            if values.dtype != self.dtype:
+                value = self.cast(value, self.dtype)
         if stored.scale is not None:
             scale = self.constant(stored.scale.astype(self.dtype), f"{name}_scale")
             value = self.node("Mul", value, scale)
+        if stored.offset is not None:
+            offset = self.constant(stored.offset.astype(self.dtype), f"{name}_offset")
+            value = self.node("Add", value, offset)
         return value
+
+    @cached_property
+    def _one(self) -> str:
+        """The scale of DequantizeLinear that keeps the integers."""
+        return self.constant(np.ones((), dtype=np.float32), "one")
+
+    def _from_int4(self, values: npt.NDArray[np.int8], name: str) -> str:
+        """Add integers as a tensor of int4, and the nodes that convert it.
+
+        The scale of the columns is a node of its own: onnxruntime makes one operator of
+        DequantizeLinear and the matrix product after it, which rounds the other factor as well.
+        """
+        name = self._free(f"{name}_{len(self.initializers)}")
+        # two's complement, the even ones in the lower half of a byte
+        codes = np.pad(values.ravel().view(np.uint8) & np.uint8(15), (0, values.size % 2))
+        tensor = self._onnx.TensorProto(name=name, data_type=self._onnx.TensorProto.INT4)
+        tensor.dims.extend(values.shape)
+        tensor.raw_data = (codes[::2] | codes[1::2] << 4).tobytes()
+        self.initializers.append(tensor)
+        value = self.node("DequantizeLinear", name, self._one)
+        return value if self.dtype == np.float32 else self.cast(value, self.dtype)
 
     def sum(self, value: str, axis: int, keepdims: bool = False) -> str:
         """Sum along an axis."""

@@ -34,6 +34,7 @@ def in_type(content: Contents, dtype: npt.DTypeLike) -> KernelExpansion:
         None if stored.projection is None else numbers(stored.projection),
         center=None if stored.center is None else stored.center.unpacked(),
         encoder=content.encoder,
+        linear=None if stored.linear is None else numbers(stored.linear),
     )
 
 

@@ -265,12 +265,12 @@ def _size(model: Any, system: System | None) -> dict[str, Any]:
         ours = {"landmarks": None, "rank": None, "storage": "", "refined": None}
         return {"bytes": system.stored_bytes(model), **ours}
     P, packed = model.projection_, model.expansion_.packed
-    landmarks = model.landmarks_ if packed is None else packed.landmarks.values
+    Z = model.landmarks_
     return {
         "bytes": int(model.model_bytes_),
-        "landmarks": len(landmarks),
+        "landmarks": len(Z),
         "rank": None if P is None else P.shape[1],
-        "storage": landmarks.dtype.name,
+        "storage": Z.dtype.name if packed is None else packed.landmarks.type_name,
         "refined": int(model.refined_),
     }
 

@@ -2,4 +2,4 @@
 static inline void @_add(`float` *u, int i, `float` value)
 {
     u[i] = value;
-}
+${linear}}

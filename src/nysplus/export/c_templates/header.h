@@ -1,6 +1,6 @@
 /* $model, exported by nysplus: $n_features features, $n_landmarks landmarks, $outputs.
  *
- *     scores = k(u, Z) A + b,  $u
+ *     scores = $sum,  $u
  *     k(u, z) = $formula
  *
  * Tables: $n_bytes bytes ($types).

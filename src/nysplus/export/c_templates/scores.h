@@ -1,7 +1,7 @@
-/* k(u, Z) A + b, a number for each output */
+/* $sum, a number for each output */
 static inline void @_scores(const $row *x, `float` *scores)
 {
-${projecting}    `float` lost[@@_SCORES]; /* by rounding the sums: it goes into the next term */
+${projecting}${linear}    `float` lost[@@_SCORES]; /* by rounding the sums: it goes into the next term */
     for (int c = 0; c < @@_SCORES; c++) scores[c] = lost[c] = `0.0`;
     for (int i = 0; i < @@_LANDMARKS; i++) {
 ${start}        for (int j = 0; j < @@_RANK; j++) {
