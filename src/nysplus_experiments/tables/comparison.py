@@ -70,6 +70,7 @@ class Opponent:
 
 
 LIGHTGBM_BETTER = Opponent("LightGBM", (LIGHTGBM,), (LIGHTGBM_CODES,))
+UNREFINED = Opponent("the unrefined model", ("unrefined",))
 BEST_OF_THREE = Opponent("best of three", (LIGHTGBM, XGBOOST, CATBOOST), (LIGHTGBM_CODES,))
 
 

@@ -32,9 +32,9 @@ from nysplus_experiments.harness.records import Row
 
 OURS_FILE, PEERS_FILE = "ours.csv", "peers.csv"
 SEEDS = (0, 1, 2)
-CAPPED, ALL_ROWS = "capped", "all"
+CAPPED, ALL_ROWS, FEW_ROWS = "capped", "all", "few"
 #: Training rows of each mode.
-MAX_TRAIN = {CAPPED: 10_000, ALL_ROWS: None}
+MAX_TRAIN = {CAPPED: 10_000, ALL_ROWS: None, FEW_ROWS: 500}
 #: The largest tables, which also have a mode with all rows. a9a is adult again, and left out.
 LARGEST = (
     *("adult", "credit_default", "hr_job_change", "krkopt"),
@@ -54,7 +54,7 @@ class Method:
     ``make(frame, regression, seed)`` returns an unfitted model, ``stored_bytes`` the size of a
     fitted one. ``library`` is the module whose version is recorded. ``prepare`` changes frames to
     a form that the library accepts. Methods with ``nominal_only`` differ from another one on
-    tables with nominal columns only; methods without ``all_rows`` are too slow for large tables.
+    tables with nominal columns only. ``modes`` are the numbers of training rows to measure with.
     """
 
     title: str
@@ -63,7 +63,7 @@ class Method:
     stored_bytes: Callable[[Any], int]
     prepare: Callable[[pd.DataFrame], pd.DataFrame] = _unchanged
     nominal_only: bool = False
-    all_rows: bool = True
+    modes: tuple[str, ...] = (CAPPED, ALL_ROWS)
 
     @property
     def installed(self) -> bool:
@@ -158,9 +158,7 @@ def plan(
                 if mode == ALL_ROWS and table not in LARGEST:
                     continue
                 for name, method in methods.items():
-                    if (mode == CAPPED or method.all_rows) and (
-                        nominal[table] or not method.nominal_only
-                    ):
+                    if mode in method.modes and (nominal[table] or not method.nominal_only):
                         yield mode, table, name, seed
 
 

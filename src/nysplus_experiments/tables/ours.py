@@ -10,7 +10,14 @@ from sklearn.pipeline import make_pipeline
 
 from nysplus import NystroemClassifier, NystroemRegressor, Refinement
 from nysplus_experiments.harness.bench import BenchOptions
-from nysplus_experiments.tables.fits import OURS_FILE, Method, run_methods
+from nysplus_experiments.tables.fits import (
+    ALL_ROWS,
+    CAPPED,
+    FEW_ROWS,
+    OURS_FILE,
+    Method,
+    run_methods,
+)
 from nysplus_experiments.tables.pipelines import preprocessing
 
 BUDGET = "64kB"
@@ -44,11 +51,13 @@ def piped_bytes(model: Any) -> int:
 
 
 _fast = partial(_encoded, refine=Refinement(search=False))
+_unrefined = ("nysplus", partial(_encoded, refine=False), model_bytes)
 METHODS = {
-    "64kB": Method("64 kB", "nysplus", _encoded, model_bytes),
+    "64kB": Method("64 kB", "nysplus", _encoded, model_bytes, modes=(CAPPED, ALL_ROWS, FEW_ROWS)),
     "16kB": Method("16 kB", "nysplus", partial(_encoded, budget="16kB"), model_bytes),
     "4kB": Method("4 kB", "nysplus", partial(_encoded, budget="4kB"), model_bytes),
     "fast": Method("64 kB, no search", "nysplus", _fast, model_bytes),
+    "unrefined": Method("64 kB, unrefined", *_unrefined, modes=(CAPPED, FEW_ROWS)),
     "no-encoder": Method("64 kB, hand-made pipeline", "nysplus", _hand_made, piped_bytes),
 }
 

@@ -22,7 +22,7 @@ from sklearn.svm import SVC, SVR
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.raw_tables import level_codes, nominal_columns
 from nysplus_experiments.speed.peers import SVC_C, SYSTEMS, array_bytes
-from nysplus_experiments.tables.fits import PEERS_FILE, Method, run_methods
+from nysplus_experiments.tables.fits import CAPPED, MAX_TRAIN, PEERS_FILE, Method, run_methods
 from nysplus_experiments.tables.pipelines import preprocessing
 
 LIGHTGBM, LIGHTGBM_CODES, XGBOOST, CATBOOST = "lightgbm", "lightgbm-codes", "xgboost", "catboost"
@@ -88,15 +88,18 @@ _lightgbm = partial(_boosting, library="lightgbm", prefix="LGBM", verbose=-1)
 _xgboost = partial(_boosting, library="xgboost", prefix="XGB", enable_categorical=True)
 _lightgbm_bytes, _xgboost_bytes = _stored_bytes["lightgbm"], _stored_bytes["xgboost"]
 METHODS = {
-    LIGHTGBM: Method("LightGBM", "lightgbm", _lightgbm, _lightgbm_bytes),
+    LIGHTGBM: Method(*("LightGBM", "lightgbm", _lightgbm, _lightgbm_bytes), modes=(*MAX_TRAIN,)),
     LIGHTGBM_CODES: Method(
         *("LightGBM, codes as numbers", "lightgbm", _lightgbm, _lightgbm_bytes),
         prepare=level_codes,
         nominal_only=True,
+        modes=(*MAX_TRAIN,),
     ),
     XGBOOST: Method("XGBoost", "xgboost", _xgboost, _xgboost_bytes),
     LINEAR: Method("logistic / ridge regression", "sklearn", _linear, _linear_bytes),
-    SVM: Method(*("SVC / SVR", "sklearn", _support_vectors, _support_vector_bytes), all_rows=False),
+    SVM: Method(
+        *("SVC / SVR", "sklearn", _support_vectors, _support_vector_bytes), modes=(CAPPED,)
+    ),
     CATBOOST: Method(
         *("CatBoost", "catboost", _catboost, _catboost_bytes), prepare=_gaps_as_levels
     ),

@@ -10,12 +10,13 @@ import pandas as pd
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.raw_tables import TABLES
 from nysplus_experiments.harness.tables import MISSING, markdown, percent, size, spread
-from nysplus_experiments.tables import csv_files, fits, ours, peers
+from nysplus_experiments.tables import csv_files, exports, fits, ours, peers
 from nysplus_experiments.tables.comparison import (
     BEST_OF_THREE,
     DESIGN,
     GROUPS,
     LIGHTGBM_BETTER,
+    UNREFINED,
     Opponent,
     Verdict,
     by_method,
@@ -110,6 +111,19 @@ def all_rows(found: pd.DataFrame) -> str:
     return markdown(("model", "against", "tables", *_VERDICT), lines)
 
 
+def few_rows(found: pd.DataFrame) -> str:
+    """Return our models fitted to 500 rows."""
+    wide, lines = by_method(found, fits.FEW_ROWS), []
+    for method, opponent in (
+        ("64kB", UNREFINED),
+        ("64kB", LIGHTGBM_BETTER),
+        ("unrefined", LIGHTGBM_BETTER),
+    ):
+        for line in _lines(wide, [method], opponent, ["all"]):
+            lines.append([line[0], opponent.title, *line[2:]])
+    return markdown(("model", "against", "tables", *_VERDICT), lines)
+
+
 def new_rows(found: pd.DataFrame) -> str:
     """Return our models against LightGBM on test rows that equal no training row."""
     lines = _lines(by_method(found, column="new_score"), ours.METHODS, LIGHTGBM_BETTER, ["all"])
@@ -185,6 +199,29 @@ def cost(found: pd.DataFrame) -> str:
     low, high = MIDDLE_ROWS
     header = ("model", "tables", "bytes", f"fit, s, {low:,} to {high:,} rows", "fit, s, all tables")
     return markdown(header, lines)
+
+
+def read_exports(results: Path) -> pd.DataFrame:
+    """Return the checks of exported models, the last of each key."""
+    rows = records.read_last(results / "tables" / exports.FILE, exports.ExportCheck)
+    return records.frame(rows, exports.ExportCheck)
+
+
+def agreement(found: pd.DataFrame) -> str:
+    """Return how far each exported format is from Python, over all tables."""
+    lines = []
+    for name, own in found.groupby("format", sort=False):
+        worst = own.loc[own["difference"].idxmax()]
+        lines.append(
+            [
+                *(str(name), str(len(own)), f"{own['rows'].sum():,}", f"{own['gaps'].sum():,}"),
+                f"{own['unseen'].sum():,}",
+                f"{worst['difference']:.1e} ({worst['table']})",
+                str(own["other_labels"].sum()),
+            ]
+        )
+    header = ("format", "tables", "rows", "gaps", "unseen levels", "largest difference")
+    return markdown((*header, "other labels"), lines)
 
 
 def read_csv_fits(results: Path) -> pd.DataFrame:

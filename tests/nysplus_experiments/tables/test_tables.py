@@ -31,7 +31,7 @@ from nysplus_experiments.tables import (
 )
 from nysplus_experiments.tables.pipelines import PIPELINES, preprocessing
 
-KILOBYTES = {"64kB": 64, "16kB": 16, "4kB": 4, "fast": 64, "no-encoder": 64}
+KILOBYTES = {"64kB": 64, "16kB": 16, "4kB": 4, "fast": 64, "unrefined": 64, "no-encoder": 64}
 
 
 def _constant(frame, regression, seed):
@@ -41,7 +41,7 @@ def _constant(frame, regression, seed):
 METHODS = {
     "first": fits.Method("First", "sklearn", _constant, lambda model: 100),
     "codes": fits.Method("Codes", "sklearn", _constant, lambda model: 100, nominal_only=True),
-    "slow": fits.Method("Slow", "sklearn", _constant, lambda model: 100, all_rows=False),
+    "slow": fits.Method("Slow", "sklearn", _constant, lambda model: 100, modes=("capped",)),
     "absent": fits.Method("Absent", "no_such_library", _constant, lambda model: 100),
 }
 
@@ -65,6 +65,7 @@ def test_the_plan(monkeypatch):
         ("large", "codes", 0),
         ("large", "absent", 0),
     ]
+    assert not [key for key in found if key[0] == "few"]
     capped = [key[1:3] for key in found if key[0] == "capped" and key[3] == 5]
     assert capped == [
         *(("large", name) for name in METHODS),
@@ -308,6 +309,30 @@ def test_tables_of_all_rows_hold_only_those_fits():
     scores = {line[0]: line[3] for line in _lines(summaries.all_rows_tables(found))}
     assert scores == {"adult *": "88.00", "fried": "0.200"}
     assert [line[3] for line in _lines(summaries.classification(found))] == ["80.00"]
+
+
+def test_few_rows_compare_with_the_unrefined_model():
+    scores = {("churn", "64kB"): [90], ("churn", "unrefined"): [88], ("churn", "lightgbm"): [91]}
+    found = pd.concat([_frame(scores, mode="few"), _frame({("churn", "64kB"): [1]})])
+    lines = [line[:4] for line in _lines(summaries.few_rows(found))]
+    assert lines == [
+        ["64 kB", "the unrefined model", "1", "+2.00"],
+        ["64 kB", "LightGBM", "1", "−1.00"],
+        ["64 kB, unrefined", "LightGBM", "1", "−3.00"],
+    ]
+
+
+def test_exports_are_summed_up_by_format():
+    rows = [
+        exports.ExportCheck("churn", "c", 2000, 10, 5, 1e-6, 0),
+        exports.ExportCheck("adult", "c", 2000, 20, 6, 3e-5, 1),
+        exports.ExportCheck("churn", "onnx", 2000, 10, 5, 1e-7, 0),
+    ]
+    frame = records.frame(rows, exports.ExportCheck)
+    assert _lines(summaries.agreement(frame)) == [
+        ["c", "2", "4,000", "30", "11", "3.0e-05 (adult)", "1"],
+        ["onnx", "1", "2,000", "10", "5", "1.0e-07 (churn)", "0"],
+    ]
 
 
 def test_the_raw_frame_is_compared_with_the_best_pipeline():
