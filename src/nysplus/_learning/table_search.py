@@ -136,10 +136,10 @@ class TableSearch(HeldOutSearch):
     ) -> list[TableStyle]:
         """Return the style of endless runs, if the longest ones are much better than long ones."""
         (long,) = (each for each in tried if _style(each.candidate).name == LONG.name)
-        best = best_of(longest, lambda evaluation: evaluation.scores.accuracy)
-        clean = long.scores.targets.discrete and best.scores.better_than(
-            long.scores, self.rules.endless_gain
-        )
+        best, rules = best_of(longest, lambda evaluation: evaluation.scores.accuracy), self.rules
+        if not long.scores.targets.discrete or best.scores.accuracy > 1.0 - rules.endless_errors:
+            return []
+        clean = best.scores.better_than(long.scores, rules.endless_gain)
         return [endless(_style(best.candidate))] if clean else []
 
     def _best(self, tried: Sequence[Evaluation]) -> Evaluation | None:

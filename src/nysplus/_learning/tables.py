@@ -203,9 +203,10 @@ class TableRules(SearchRules):
     metric_bins: int = 16
     gradient_rows: int = 2000
     least_weight: float = 1e-3
-    # Standard errors by which the longest runs for classes must be better than the long one before
-    # endless ones are tried, which take minutes.
+    # Endless runs for classes take minutes. They are tried if the longest runs are better than the
+    # long one by this many standard errors, and still have this share of errors.
     endless_gain: float = 2.0
+    endless_errors: float = 0.05
     # Shares of the remaining time, where it is limited: for the first candidates and later ones.
     first_time: float = 0.5
     last_time: float = 0.5
