@@ -23,8 +23,10 @@ from nysplus._learning.tables import (
     MID,
     SMOOTH,
     TABLE_RULES,
+    UNWEIGHTED,
     VALUE_STYLES,
     CodeChoice,
+    endless,
     options_of,
     size_of_view,
 )
@@ -194,6 +196,38 @@ def test_values_keep_the_first_style_unless_another_is_clearly_better():
     assert search._best([like_it, first]) is like_it
     assert search._best([first, like_it, better]) is better
     assert search._best([_evaluated(targets.Y + 9.0, targets.Y, targets)]) is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "n_tried"),
+    [
+        ({"few_rows": 1000}, 1),  # neither longer nor endless runs
+        ({"few_rows": 100, "endless_gain": np.inf}, 3),
+        ({"few_rows": 100, "endless_gain": -np.inf, "endless_errors": 1.0}, 3),
+        ({"few_rows": 100, "endless_gain": -np.inf, "endless_errors": 0.0}, 4),
+    ],
+)
+def test_longer_runs_follow_where_they_promise_to_help(rules, n_tried):
+    raw, targets = _steps(300)
+    views, problem, start = _fitted(raw, targets)
+    search = TableSearch(
+        problem, Uniform(), start, problem.blocks.gather(np.arange(300)), 0, Deadline(None),
+        Limit(Budget(16_384), 5, "int8"), replace(TABLE_RULES, least_steps=1, **rules), views=views,
+    )  # fmt: skip
+    long, longest, unweighted = (
+        replace(style, epochs=2.0, code=FEW_BINS) for style in (LONG, LONGEST, UNWEIGHTED)
+    )
+    found = search.run([long], [longest, unweighted])
+    assert len(found.candidate_scores) == n_tried
+
+
+def test_endless_runs_have_more_steps_and_landmarks():
+    style = endless(LONGEST)
+    assert style.epochs > 3 * LONGEST.epochs
+    assert style.n_landmarks > LONGEST.n_landmarks
+    assert replace(style, name="", epochs=0.0, n_landmarks=0) == replace(
+        LONGEST, name="", epochs=0.0, n_landmarks=0
+    )
 
 
 def test_many_rows_are_compared_in_part_and_learned_from_in_full():
