@@ -3,5 +3,12 @@
 from nysplus_experiments.harness.bench import steps
 
 STEPS = steps(
-    __name__, {"peers": "peers", "ours": "ours", "csv": "csv_files", "exports": "exports"}
+    __name__,
+    {
+        "peers": "peers",
+        "ours": "ours",
+        "seconds": "seconds",
+        "csv": "csv_files",
+        "exports": "exports",
+    },
 )

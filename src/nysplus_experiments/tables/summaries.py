@@ -10,7 +10,7 @@ import pandas as pd
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.raw_tables import TABLES
 from nysplus_experiments.harness.tables import MISSING, markdown, percent, size, spread
-from nysplus_experiments.tables import csv_files, exports, fits, ours, peers
+from nysplus_experiments.tables import csv_files, exports, fits, ours, peers, seconds
 from nysplus_experiments.tables.comparison import (
     BEST_OF_THREE,
     DESIGN,
@@ -33,8 +33,6 @@ COLUMNS = (
     *(peers.CATBOOST, peers.SVM, peers.LINEAR),
 )
 TWINS = ("wine_quality_white", "artificial_characters")
-# Fits on about 5,000 rows.
-MIDDLE_ROWS = (3_500, 7_000)
 _VERDICT = (
     *("points, mean", "median", "worst", "wins, ties, losses"),
     *("RMSE ratio, mean", "median", "worst", "wins, ties, losses"),
@@ -186,19 +184,22 @@ def twins(found: pd.DataFrame) -> str:
     return markdown(("table", "rows with a twin", "test rows", *titles), lines)
 
 
-def cost(found: pd.DataFrame) -> str:
-    """Return the bytes and the processor seconds of the fits of each method."""
+def read_seconds(results: Path) -> pd.DataFrame:
+    """Return the fits that were timed, the last of each key."""
+    rows = records.read_last(results / "tables" / seconds.FILE, fits.TableFit)
+    return records.frame(rows, fits.TableFit)
+
+
+def cost(found: pd.DataFrame, timed: pd.DataFrame) -> str:
+    """Return the bytes of the models of each method, and the seconds of the fits."""
     own, lines = found[found["mode"] == fits.CAPPED], []
     for name, method in METHODS.items():
-        fit = own[own["method"] == name]
-        if len(fit):
-            means = fit.groupby("table")[["bytes", "fit_cpu_seconds", "rows"]].mean()
-            middle = means[means["rows"].between(*MIDDLE_ROWS)]
-            seconds = (spread(each["fit_cpu_seconds"]) for each in (middle, means))
-            lines.append([method.title, str(len(means)), spread(means["bytes"], _size), *seconds])
-    low, high = MIDDLE_ROWS
-    header = ("model", "tables", "bytes", f"fit, s, {low:,} to {high:,} rows", "fit, s, all tables")
-    return markdown(header, lines)
+        sizes = own[own["method"] == name].groupby("table")["bytes"].mean()
+        times = timed[timed["method"] == name].groupby("table")["fit_cpu_seconds"].mean()
+        if len(sizes):
+            fit = [str(len(times)), spread(times)] if len(times) else [MISSING, MISSING]
+            lines.append([method.title, str(len(sizes)), spread(sizes, _size), *fit])
+    return markdown(("model", "tables", "bytes", "timed tables", "fit, s"), lines)
 
 
 def read_exports(results: Path) -> pd.DataFrame:

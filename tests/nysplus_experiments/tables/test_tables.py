@@ -27,6 +27,7 @@ from nysplus_experiments.tables import (
     ours,
     page,
     peers,
+    seconds,
     summaries,
 )
 from nysplus_experiments.tables.pipelines import PIPELINES, preprocessing
@@ -320,6 +321,20 @@ def test_few_rows_compare_with_the_unrefined_model():
         ["64 kB", "LightGBM", "1", "−1.00"],
         ["64 kB, unrefined", "LightGBM", "1", "−3.00"],
     ]
+
+
+def test_times_come_from_the_fits_that_were_timed():
+    found = _frame({("churn", "64kB"): [90], ("churn", "lightgbm"): [91]})
+    timed = _frame({("churn", "64kB"): [90]})
+    assert [line[:1] + line[3:] for line in _lines(summaries.cost(found, timed))] == [
+        ["64 kB", "1", "2.0"],
+        ["LightGBM", "–", "–"],
+    ]
+
+
+def test_tables_of_timed_fits_are_of_middle_size():
+    assert set(seconds.TABLES) <= set(TABLES)
+    assert all(fits.CAPPED in method.modes for method in seconds.METHODS.values())
 
 
 def test_exports_are_summed_up_by_format():
