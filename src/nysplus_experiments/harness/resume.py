@@ -17,6 +17,8 @@ from nysplus_experiments.harness import records
 from nysplus_experiments.harness.measurement import THREADS, environment
 from nysplus_experiments.harness.tables import count
 
+#: Entries of the environment that describe the machine.
+MACHINE = ("processor", "cores", "system", "blas")
 Task = tuple[Any, ...]
 Outcome = Callable[[], Any]
 
@@ -32,6 +34,7 @@ def measure_missing(
     prepare: Callable[[], object] | None = None,
     valid: Callable[[Any], bool] | None = None,
     workers: int = 0,
+    any_machine: bool = False,
 ) -> None:
     """Append rows to a file for each task that has none; print one line for each.
 
@@ -49,8 +52,14 @@ def measure_missing(
         Tasks of which all rows are rejected by this function are measured again.
     workers : int
         Single-threaded processes that share the tasks; 0 measures in this process.
+    any_machine : bool
+        Whether rows of another machine are kept if versions and settings are the same: for scores,
+        which hardly depend on the machine. The environment stays that of the first row.
     """
     known = environment() | dict(settings or {})
+    if any_machine:
+        first = records.environment_of(path)
+        known |= {name: first[name] for name in MACHINE if name in first}
     rows = records.begin(path, row_class, known, fresh)
     done = {row.key for row in rows if valid is None or valid(row)}
     missing = [task for task in tasks if tuple(task) not in done]

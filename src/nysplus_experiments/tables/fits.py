@@ -165,7 +165,7 @@ def plan(
 def in_single_threads(options: BenchOptions) -> dict[str, Any]:
     """Return the options of a measurement in processes of one thread each, one by default."""
     workers = 0 if options.smoke else options.integer("workers", 1)
-    return {"settings": {"threads": 1}, "workers": workers}
+    return {"settings": {"threads": 1}, "workers": workers, "any_machine": True}
 
 
 def run_methods(options: BenchOptions, file: str, methods: Mapping[str, Method]) -> None:

@@ -38,5 +38,5 @@ def run(options: BenchOptions) -> None:
     methods = {name: method for name, method in METHODS.items() if method.installed}
     options.measure(
         *(FILE, TableFit, plan(methods, tables, seeds, [CAPPED]), partial(measure, METHODS)),
-        **in_single_threads(options),
+        **in_single_threads(options) | {"any_machine": False},
     )

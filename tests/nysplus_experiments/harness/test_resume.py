@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 
@@ -90,6 +91,23 @@ def test_settings_and_fresh_put_the_old_file_aside(tmp_path):
     assert records.environment_of(path)["rows"] == 10
     measure_missing(path, Square, TASKS[:1], square, settings={"rows": 10}, fresh=True)
     assert [key for key, _ in _values(path)] == TASKS[:1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept"), [({"processor": "P"}, True), ({"versions": {"numpy": "1"}}, False)]
+)
+def test_rows_of_other_machines_are_kept_where_they_count(changed, kept, tmp_path):
+    path = tmp_path / "squares.csv"
+    measure_missing(path, Square, TASKS[:1], square)
+    elsewhere = records.environment_of(path) | changed
+    path.with_suffix(".json").write_text(json.dumps(elsewhere))
+    measure_missing(path, Square, TASKS, square, any_machine=True)
+    assert (path.with_name("squares.csv.old").exists()) is not kept
+    assert [key for key, _ in _values(path)] == TASKS
+    if kept:
+        assert records.environment_of(path) == elsewhere
+        measure_missing(path, Square, TASKS, square)  # as times need it
+        assert path.with_name("squares.csv.old").exists()
 
 
 def test_rows_that_are_not_valid_are_measured_again(tmp_path):
