@@ -27,7 +27,7 @@ from nysplus_experiments.tables.fits import (
     in_single_threads,
     split_of,
 )
-from nysplus_experiments.tables.ours import METHODS
+from nysplus_experiments.tables.ours import small_model
 
 FILE = "exports.csv"
 N_ROWS = 2000
@@ -93,7 +93,7 @@ def changed(frame: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
 def fitted(table: str) -> Fitted:
     """Return the model of a table, and the rows to compare."""
     split = split_of(CAPPED, table, 0)
-    model = METHODS["fast"].make(split.X, split.regression, 0).fit(split.X, split.y)
+    model = small_model(split.X, split.regression, 0).fit(split.X, split.y)
     rows, unseen = changed(split.X_test, 0)
     raw = model._model.columns.schema.read(rows)
     return Fitted(model, rows, raw, unseen)

@@ -51,6 +51,8 @@ def piped_bytes(model: Any) -> int:
 
 
 _fast = partial(_encoded, refine=Refinement(search=False))
+#: A model of few bits, fitted in little time, to export.
+small_model = partial(_encoded, budget="4kB", refine=Refinement(search=False))
 _unrefined = ("nysplus", partial(_encoded, refine=False), model_bytes)
 METHODS = {
     "64kB": Method("64 kB", "nysplus", _encoded, model_bytes, modes=(CAPPED, ALL_ROWS, FEW_ROWS)),
