@@ -96,15 +96,8 @@ class TableSearch(HeldOutSearch):
         n_folds = None if len(candidates) > 1 else 1
         folds = [self.hold_out(fold) for fold in self._used_folds()[:n_folds]]
         tried = self._evaluate(candidates, folds, self.rules.first_time)
-        wanted = not self.few_rows and self._want_longer(tried) and not self.deadline.over
-        if last := self._candidates(longer if wanted else ()):
-            # where long runs are best they are so by far: one fold can tell
-            tried = [self._evaluation(e.candidate, e.folds[:1], e.models[:1]) for e in tried]
-            longest = self._evaluate(last, folds[:1], self.rules.last_time)
-            tried += longest
-            more = self._candidates(self._endless(tried, longest))
-            if more and not self.deadline.over:
-                tried += self._evaluate(more, folds[:1], self.rules.last_time)
+        if not self.few_rows and self._want_longer(tried):
+            tried = self._with_longer(tried, longer, folds[:1])
         best = self._best(tried)
         scores = tried[0].scores if best is None else best.scores
         return TableResult(
@@ -130,6 +123,29 @@ class TableSearch(HeldOutSearch):
         scores = {_style(each.candidate).name: each.scores.accuracy for each in tried}
         decayed = [each.scores.accuracy for each in tried if _style(each.candidate).map_decay > 0.0]
         return LONG.name in scores and scores[LONG.name] >= max(decayed, default=-np.inf)
+
+    def _with_longer(
+        self,
+        tried: list[Evaluation],
+        longer: Sequence[TableStyle],
+        first: Sequence[HeldOutFold],
+    ) -> list[Evaluation]:
+        """Add longer runs, and compare all on the first fold.
+
+        Where long runs are best they are so by far: one fold can tell.
+        """
+        longest = self._in_time(longer, first)
+        if not longest:
+            return tried
+        tried = [self._evaluation(e.candidate, e.folds[:1], e.models[:1]) for e in tried]
+        return [*tried, *longest, *self._in_time(self._endless(tried, longest), first)]
+
+    def _in_time(
+        self, styles: Sequence[TableStyle], folds: Sequence[HeldOutFold]
+    ) -> list[Evaluation]:
+        """Evaluate styles if there is time left."""
+        candidates = [] if self.deadline.over else self._candidates(styles)
+        return self._evaluate(candidates, folds, self.rules.last_time) if candidates else []
 
     def _endless(
         self, tried: Sequence[Evaluation], longest: Sequence[Evaluation]
