@@ -25,7 +25,7 @@ TABLES = (
     *("banana", "churn", "wall_robot", "waveform_40"),
     *("cpu_act", "kin8nm", "parkinsons", "puma32h", "seoul_bike"),
 )
-METHODS = ours.METHODS | {
+METHODS = {name: ours.METHODS[name] for name in ("64kB", "16kB", "4kB", "fast", "unrefined")} | {
     name: peers.METHODS[name] for name in (peers.LIGHTGBM, peers.XGBOOST, peers.CATBOOST)
 }
 
