@@ -114,6 +114,16 @@ def test_the_better_model_is_kept(rng):
     assert linear_candidate(table, Budget(2000), rng, _rival(better)) is None
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_values_may_have_any_unit(unit, rng):
+    """Weights of the code columns may be beyond the range of float16."""
+    X, y = _additive(rng)
+    small, large = (only_linear(_table(X, y * u), Budget(2000), rng) for u in (1.0, unit))
+    rows = small.code(X)
+    expected = unit * small.expansion(rows)
+    np.testing.assert_allclose(large.expansion(rows), expected, atol=0.05 * unit)
+
+
 def test_of_equals_the_linear_function_is_kept(rng):
     """Classes that are far apart: all models get all rows right."""
     y = np.arange(1000) % 2

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nysplus._bytes.budget import NUMBER_BYTES, TYPES, Budget, NoRoomError
-from nysplus._bytes.quantise import ROUNDING_ROWS, pack_expansion
+from nysplus._bytes.quantise import ROUNDING_ROWS, pack_expansion, representable_types
 from nysplus._fit.size import HeldOutScores
 from nysplus._fit.table import Table
 from nysplus._holdout import NOISE_SHARE, PairedComparison, best_of
@@ -279,19 +279,20 @@ class _Search:
         if discrete:
             scaling = fit_scaling(best.scores / unit, held_out.labels, held_out.weight)
         (final,) = LinearPath(others).functions((best.function.alpha,))
-        dtype, some = self._type(best, held_out), others.X[:: -(-len(others) // ROUNDING_ROWS)]
+        model, some = _expansion(final.in_unit(unit)), others.X[:: -(-len(others) // ROUNDING_ROWS)]
+        dtype = self._type(best, held_out, representable_types(model, TYPES))
         return LinearModel(
-            pack_expansion(_expansion(final.in_unit(unit)), dtype, some),
+            pack_expansion(model, dtype, some),
             best.encoding.code,
             final.alpha,
             scaling,
         )
 
-    def _type(self, best: _Candidate, held_out: Block) -> str:
+    def _type(self, best: _Candidate, held_out: Block, dtypes: tuple[str, ...]) -> str:
         """Return the smallest storage type that does no harm, or else the largest with room."""
         exact, X = _expansion(best.function), _encoded(self.others, best.encoding).X
         n_outputs = len(best.function.b)
-        for dtype in TYPES:
+        for dtype in representable_types(exact, dtypes):
             if linear_bytes(best.encoding.code, n_outputs, dtype) > self.budget.available:
                 break
             found = dtype
