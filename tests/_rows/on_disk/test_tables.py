@@ -172,7 +172,7 @@ def test_budgets_and_refinement(tmp_path, params):
     rows = TABLES["parquet"](tmp_path, stored(FRAME, Y))
     model = make_model(**params).fit(rows, "label")
     assert model._schema == memory._schema
-    assert model.model_bytes_ <= int(params["budget"].removesuffix("kB")) * 1000
+    assert model.model_bytes_ <= int(params["budget"].removesuffix("kB")) * 1024
     assert model.score(rows, "label") == pytest.approx(memory.score(FRAME, Y), abs=0.02)
 
 
