@@ -36,7 +36,7 @@ LANDMARK_SHARE, FEW_LANDMARKS, FEW_LANDMARKS_SHARE = 0.125, 500, 0.5
 
 
 class NoRoomError(ValueError):
-    """No model of the wanted kind is within a budget."""
+    """A budget has no room for the smallest model of a kind."""
 
 
 class PartBits(NamedTuple):

@@ -75,7 +75,7 @@ class HeldOutSearch(ABC):
     def _starts(
         self, candidates: list[Candidate], folds: Sequence[HeldOutFold], seconds: float | None
     ) -> Mapping[tuple[Candidate, int], Any]:
-        """Return what each candidate starts from, without each fold, by the fold's number.
+        """Return the starting point of each candidate and held-out fold, by the number of the fold.
 
         Parameters
         ----------

@@ -195,7 +195,7 @@ def _class_loss(F: Float, codes: Any) -> tuple[Float, Float]:
 
 
 def row_losses(scores: Float, rows: Block) -> Float:
-    """Return what the fit minimises, for each row: the logistic loss, or the squared error."""
+    """Return the loss of each row: logistic for classes, the squared error for values."""
     assert rows.targets is not None
     if not rows.targets.discrete:
         return -rows.targets.row_scores(scores)

@@ -170,7 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # -- the transformer ---------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
-        """Find knots, levels and, if asked for, target statistics.
+        """Find knots, levels and, with ``target_statistics=True``, mean targets of levels.
 
         Parameters
         ----------

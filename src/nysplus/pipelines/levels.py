@@ -20,7 +20,7 @@ OTHER = "\0another level\0"
 
 @dataclass(frozen=True, eq=False)
 class EncodedFeature:
-    """What an encoder makes of a column.
+    """The levels of an encoded column, and the numbers that each of them becomes.
 
     Attributes
     ----------

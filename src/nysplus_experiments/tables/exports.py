@@ -65,7 +65,7 @@ class Fitted:
     unseen: int
 
     def scores(self, format: str) -> np.ndarray:
-        """Return what a format should give: probabilities for classes in ONNX, else scores."""
+        """Return the expected outputs: probabilities for classes in ONNX, scores otherwise."""
         if format == "onnx" and hasattr(self.model, "classes_"):
             return np.asarray(self.model.predict_proba(self.rows))
         return np.asarray(self.model.expansion_(self.raw))
