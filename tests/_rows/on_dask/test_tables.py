@@ -62,7 +62,18 @@ STORES = {
     "a parquet file": from_parquet,
     "delayed frames": lambda folder: (parts_of(FRAME, Y), None),
 }
-every_store = pytest.mark.parametrize("store", STORES.values(), ids=STORES)
+# A cluster runs the same tasks, in the same order, as threads do: one kind of rows is enough there.
+ON_CLUSTER = ("a parquet file",)
+PLACES = [
+    pytest.param(
+        place,
+        name,
+        id=f"{place}-{name}",
+        marks=() if place == "no client" or name in ON_CLUSTER else pytest.mark.all_combinations,
+    )
+    for place in ("no client", "cluster")
+    for name in STORES
+]
 
 
 def assert_close(got, expected, rtol=1e-6):
@@ -81,9 +92,9 @@ def memory():
     return make_model().fit(FRAME, Y)
 
 
-@every_store
+@pytest.mark.parametrize(("anywhere", "store"), PLACES, indirect=["anywhere"])
 def test_every_collection_gives_the_model_of_the_frame(anywhere, tmp_path, memory, store):
-    rows, y = store(tmp_path)
+    rows, y = STORES[store](tmp_path)
     model = make_model().fit(rows, y)
     assert model._schema == memory._schema
     assert model.expansion_.encoder.same(memory.expansion_.encoder)
