@@ -37,7 +37,7 @@ from nysplus._rows.target_codes import TargetCode
 from nysplus._tuning.metric import learn_metric, through
 from nysplus._tuning.width import tune_kernel
 from nysplus._typing import Float
-from nysplus.encoding.code import TableCode
+from nysplus.encoding.code import Code
 from nysplus.expansion import KernelExpansion, stored_bytes
 from nysplus.landmarks import Landmarks, LandmarkSelector, Problem, Uniform, select_landmarks
 
@@ -82,8 +82,8 @@ class Resolved:
         Subtracted from all rows: the stages after this one do not see it.
     budget : Budget or None
         The bytes of everything but the centre and the code.
-    code : TableCode or None
-        Of a table: all stages after this one see code columns.
+    code : Code or None
+        Of a table or of images: all stages after this one see code columns.
     table : Table or None
     """
 
@@ -93,7 +93,7 @@ class Resolved:
     given: RowBlocks
     center: Float | None = None
     budget: Budget | None = None
-    code: TableCode | None = None
+    code: Code | None = None
     table: Table | None = None
 
     @property
@@ -101,7 +101,7 @@ class Resolved:
         """Whether the kernel sees rows as they were given, or minus a centre."""
         return self.projection is None and self.table is None
 
-    def with_code(self, code: TableCode | None) -> Resolved:
+    def with_code(self, code: Code | None) -> Resolved:
         """Return the same fit with another code of the table."""
         if code is None or self.table is None:
             return self
@@ -246,12 +246,17 @@ def rows_in_memory(resolved: Resolved, fit: ExpansionFit) -> Blocks | None:
 def resolve_kernel(
     plan: Plan, blocks: RowBlocks, rng: np.random.RandomState, table: Table | None = None
 ) -> Resolved:
-    """Settle the code of a table, the metric and the kernel's width."""
+    """Settle the code of a table or of images, the metric and the kernel's width."""
     warn_of_memory(plan, blocks.n_candidates)
-    budget, center, code, chosen = plan.budget, None, None, None
+    code: Code | None = plan.image
+    budget, center, chosen = plan.budget, None, None
+    as_given = blocks
+    if plan.image is not None:
+        blocks = encoded(blocks, Encoding(plan.image))
     if table is not None:
         chosen = choose_code(plan, table)
         code, blocks = chosen.encoding.code, encoded(blocks, chosen.encoding)
+        as_given = blocks
         budget = None if budget is None else budget.reserving(code.n_bytes)
     else:
         check_range(plan, blocks)
@@ -273,7 +278,7 @@ def resolve_kernel(
     elif plan.kernel.is_tuned:
         kernel = tune_kernel(problem, selector, n, rng, plan.other_kernels)
     else:  # gamma="scale" is defined by the rows as given
-        kernel = plan.kernel.resolve(blocks, rng)
+        kernel = plan.kernel.resolve(as_given, rng)
     problem = replace(problem, blocks=projected(given, projection), kernel=kernel)
     return Resolved(problem, selector, projection, given, center, budget, code, table)
 
