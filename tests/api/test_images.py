@@ -238,3 +238,73 @@ def test_as_a_step_of_a_pipeline(digits):
     np.testing.assert_allclose(
         model.decision_function(X), inside.decision_function(X), rtol=1e-5, atol=1e-6
     )
+
+
+# -- augmentation ----------------------------------------------------------------------------------
+
+
+def learned(digits, augment, **more):
+    X, y = digits
+    encoder = ImageEncoder((8, 8), n_cosines=6, augment=augment)
+    refine = Refinement(search=False)
+    model = NystroemClassifier(10, encoder=encoder, refine=refine, random_state=0, **more)
+    return model.fit(X[:1200], y[:1200])
+
+
+def moved(X):
+    """Move each image of digits by up to a pixel to the left or to the right."""
+    steps = np.random.RandomState(5).randint(-1, 2, len(X))
+    images = zip(X.reshape(-1, 8, 8), steps, strict=True)
+    return np.reshape([np.roll(image, step, axis=1) for image, step in images], X.shape)
+
+
+def test_a_function_that_changes_nothing_makes_no_difference(digits):
+    X, _ = digits
+    plain, same = learned(digits, None), learned(digits, lambda images, rng: images)
+    assert plain.refined_
+    assert same.refined_
+    np.testing.assert_allclose(
+        same.decision_function(X), plain.decision_function(X), rtol=0.01, atol=0.01
+    )
+
+
+@pytest.mark.parametrize("more", [{}, {"budget": "2kB"}, {"metric": "diagonal"}], ids=str)
+def test_augmented_models_know_moved_digits(digits, more):
+    X, y = digits[0][1200:], digits[1][1200:]
+    plain, model = learned(digits, None, **more), learned(digits, "affine", **more)
+    assert model.refined_
+    assert model.score(X, y) > 0.9
+    assert model.score(moved(X), y) > plain.score(moved(X), y) + 0.05
+    again = learned(digits, "affine", **more)
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_augmented_rows_elsewhere(digits, tmp_path):
+    pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    X, y = digits
+    frame = pd.DataFrame(X, columns=[f"p{i}" for i in range(64)])
+    frame.assign(label=y)[:1200].to_parquet(tmp_path / "digits.parquet")
+    encoder = ImageEncoder((8, 8), n_cosines=6, augment="affine")
+    refine = Refinement(search=False)
+    model = NystroemClassifier(10, encoder=encoder, refine=refine, random_state=0)
+    model.fit(tmp_path / "digits.parquet", "label")
+    assert model.refined_
+    assert model.score(frame[1200:], y[1200:]) > 0.85
+
+
+def test_augmentation_needs_refinement(digits):
+    X, y = digits
+    model = NystroemClassifier(encoder=ImageEncoder((8, 8), augment="affine"))
+    with pytest.raises(ValueError, match=r"augment='affine'.*refine is off\. Pass refine=True"):
+        model.fit(X, y)
+
+
+def test_models_of_functions_are_saved_without_them(digits, tmp_path):
+    X, _ = digits
+    model = learned(digits, lambda images, rng: images)
+    with pytest.raises(ValueError, match="cannot be saved"):
+        model.save(tmp_path / "model")
+    model.set_params(encoder__augment=None).save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))

@@ -76,6 +76,8 @@ def test_automatic_cosines_follow_the_budget(n_bytes, k):
         ({"shape": (4.0, 4)}, "must be height and width"),
         ({"shape": "ab"}, "must be height and width"),
         ({"shape": (4, 4), "n_cosines": "all"}, "n_cosines='all' is not known"),
+        ({"shape": (4, 4), "augment": "flip"}, "augment='flip' is not known"),
+        ({"shape": (4, 4), "augment": 3}, "augment=3 is not known"),
         ({"shape": (4, 4), "n_cosines": 0}, "n_cosines=0 must be an integer of at least 1"),
     ],
 )

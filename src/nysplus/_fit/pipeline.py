@@ -26,6 +26,7 @@ from nysplus._fit.size import (
 from nysplus._fit.table import Table, table_of
 from nysplus._fit.unpredicted import warn_of_unpredicted
 from nysplus._holdout import PairedComparison, row_scores
+from nysplus._learning.augmentation import Augmentation
 from nysplus._learning.refine import Refined, refine
 from nysplus._ridge.fit import ExpansionFit
 from nysplus._ridge.leave_one_out import LeaveOneOut
@@ -85,6 +86,8 @@ class Resolved:
     code : Code or None
         Of a table or of images: all stages after this one see code columns.
     table : Table or None
+    images : RowBlocks or None
+        Images before their code.
     """
 
     problem: Problem
@@ -95,6 +98,7 @@ class Resolved:
     budget: Budget | None = None
     code: Code | None = None
     table: Table | None = None
+    images: RowBlocks | None = None
 
     @property
     def sees_given_rows(self) -> bool:
@@ -280,7 +284,8 @@ def resolve_kernel(
     else:  # gamma="scale" is defined by the rows as given
         kernel = plan.kernel.resolve(as_given, rng)
     problem = replace(problem, blocks=projected(given, projection), kernel=kernel)
-    return Resolved(problem, selector, projection, given, center, budget, code, table)
+    images = None if plan.image is None else as_given
+    return Resolved(problem, selector, projection, given, center, budget, code, table, images)
 
 
 def _center(plan: Plan, blocks: RowBlocks) -> Float | None:
@@ -351,12 +356,30 @@ def refine_model(
         if limit is not None and plan.budget is not None:
             limit = replace(limit, budget=plan.budget)  # every candidate has a code of its own
     found = refine(
-        resolved.problem, resolved.selector, start, plan.refinement, rng, limit, tables=tables
+        resolved.problem,
+        resolved.selector,
+        start,
+        plan.refinement,
+        rng,
+        limit,
+        tables=tables,
+        augmentation=_augmentation(plan, resolved),
     )
     if found.expansion.encoder is not None:
         return found
     P = composed(resolved.projection, found.expansion.projection)
     return replace(found, expansion=replace(found.expansion, projection=P))
+
+
+def _augmentation(plan: Plan, resolved: Resolved) -> Augmentation | None:
+    """Return how images are changed while landmarks are learned; None for rows as they are."""
+    if plan.augment is None:
+        return None
+    assert plan.image is not None
+    assert resolved.images is not None
+    return Augmentation(
+        resolved.images, plan.augment, plan.image, resolved.center, resolved.projection
+    )
 
 
 def store_model(

@@ -21,6 +21,7 @@ from nysplus._typing import Kind
 from nysplus._validation import check_count
 from nysplus.encoding import ImageEncoder, TableEncoder
 from nysplus.encoding.image_code import ImageCode
+from nysplus.encoding.image_encoder import Augment
 from nysplus.encoding.parameter import make_encoder
 from nysplus.kernels import Kernel, Laplacian
 from nysplus.landmarks import (
@@ -56,6 +57,7 @@ class Plan:
     automatic: bool = False
     other_kernels: tuple[Kernel, ...] = ()
     image: ImageCode | None = None
+    augment: Augment | None = None
 
     def with_any_kernel(self) -> Plan:
         """Return the plan of ``kernel="auto"``.
@@ -87,11 +89,17 @@ def make_plan(
     # the transformer has no encoder, budget, metric or refinement
     encoder = make_encoder(getattr(estimator, "encoder", None))
     budget = make_budget(getattr(estimator, "budget", None))
-    image = None
-    if isinstance(encoder, ImageEncoder):
-        image = encoder.code(n_features, None if budget is None else budget.n_bytes)
     metric = make_metric(getattr(estimator, "metric", None))
     refinement = make_refinement(getattr(estimator, "refine", False))
+    image, augment = None, None
+    if isinstance(encoder, ImageEncoder):
+        image = encoder.code(n_features, None if budget is None else budget.n_bytes)
+        augment = encoder.augment
+        if augment is not None and refinement is None:
+            raise ValueError(
+                f"augment={augment!r} changes images while landmarks are learned from them, and "
+                "refine is off. Pass refine=True, or leave augment=None."
+            )
     selector = make_selector(estimator.selection)
     if isinstance(selector, GivenLandmarks):
         if encoder is not None:
@@ -125,6 +133,7 @@ def make_plan(
         encoder if isinstance(encoder, TableEncoder) else None,
         growth,
         image=image,
+        augment=augment,
     )
 
 
