@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,13 @@ class Augmentation:
         if isinstance(self.images, Blocks):
             return self.images.n_rows
         return max(1, working_bytes() // 4 // (self.images.dtype.itemsize * self.code.n_inputs))
+
+    def applied(
+        self, setup: TrainingSetup, positions: Positions, rng: np.random.RandomState
+    ) -> TrainingSetup:
+        """Return a setup whose batches are changed images (see :meth:`batches`)."""
+        batches = self.batches(setup, positions, rng)
+        return replace(setup, rows=replace(setup.rows, augmented=batches))
 
     def batches(
         self, setup: TrainingSetup, positions: Positions, rng: np.random.RandomState

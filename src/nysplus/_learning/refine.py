@@ -328,13 +328,11 @@ def refine(
     augmentation : Augmentation, optional
         How images are changed in every batch; by default not at all.
     """
-    blocks = problem.blocks
-    deadline = Deadline(refinement.max_seconds)
+    blocks, deadline = problem.blocks, Deadline(refinement.max_seconds)
     n_rows = _affordable(blocks, refinement.max_rows, rng)
+    n_rows = min(n_rows, augmentation.affordable) if augmentation else n_rows
     if tables is not None:
         n_rows = min(n_rows, _affordable_of_table(blocks, tables, table_rules, rng))
-    if augmentation is not None:
-        n_rows = min(n_rows, augmentation.affordable)
     positions = blocks.sample(n_rows, rng)
     if len(positions) < MIN_ROWS:
         blocks.progress.note(
@@ -356,8 +354,7 @@ def refine(
         return Refined(start)
     setup = TrainingSetup.of(rows, max(size.rank or 0 for size in sizes), rng, problem.kernel)
     if augmentation is not None:
-        batches = augmentation.batches(setup, positions, rng)
-        setup = replace(setup, rows=replace(setup.rows, augmented=batches))
+        setup = augmentation.applied(setup, positions, rng)
     seed = rng.randint(2**31 - 1)
     search = RefinementSearch(
         problem, selector, start, rows, seed, deadline, limit, rules, setup=setup
