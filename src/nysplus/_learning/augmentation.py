@@ -27,7 +27,7 @@ class AffineRules:
     Attributes
     ----------
     n_maps : int
-        Drawn once: more make no difference.
+        Drawn once; other numbers were not tried.
     shift : float
         In sides of the image: 1.5 pixels of 28.
     degrees, scale, shear : float
