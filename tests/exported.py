@@ -174,12 +174,32 @@ def _code(terms, x):
     return np.concatenate([TERMS[term["kind"]](term, x[term["column"]]) for term in terms])
 
 
+def _image_code(encoder, x):
+    """Evaluate the formula of a code of images for one row."""
+    h, w, channels = encoder["shape"]
+    k = encoder["n_cosines"]
+    image = np.reshape(x, (h, w, channels))
+
+    def M(i, a, n):
+        return np.sqrt((2 if a > 0 else 1) / n) * np.cos(np.pi * (i + 1 / 2) * a / n)
+
+    return [
+        sum(M(i, a, h) * image[i, j, c] * M(j, b, w) for i in range(h) for j in range(w))
+        for a in range(min(k, h))
+        for b in range(min(k, w))
+        for c in range(channels)
+    ]
+
+
 def json_scores(text, rows):
     """Return the scores of rows by what is written in the text of `to_json`, and nothing else."""
     model = json.loads(text)
     A, b, Z = (np.array(model[name]) for name in ("dual_coef", "intercept", "landmarks"))
     if "encoder" in model:
-        rows = np.array([_code(model["encoder"]["terms"], x) for x in rows])
+        encoder = model["encoder"]
+        images = "shape" in encoder
+        rows = [_image_code(encoder, x) if images else _code(encoder["terms"], x) for x in rows]
+        rows = np.array(rows)
     linear = rows @ np.array(model["linear"]) if "linear" in model else 0.0
     if "center" in model:
         rows = rows - np.array(model["center"])

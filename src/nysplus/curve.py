@@ -29,7 +29,7 @@ from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress
 from nysplus._typing import Float
 from nysplus._validation import check_count
-from nysplus.encoding.table_encoder import make_encoder
+from nysplus.encoding.parameter import table_encoder
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.landmarks import GivenLandmarks
 
@@ -193,7 +193,7 @@ def landmark_curve(
             f"landmark_curve needs rows in memory, got {type(X).__name__}. Pass a sample of them "
             "as an array."
         )
-    encoder = make_encoder(model.encoder)
+    encoder = table_encoder(model.encoder)
     intake = open_rows(model, X, y, sample_weight, model._target_spec(), encoder=encoder)
     rows, _ = intake.open(Progress(), Journal())
     assert isinstance(rows, Blocks)

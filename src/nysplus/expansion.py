@@ -15,7 +15,7 @@ from nysplus._rows.projected import project
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._runtime.threads import in_threads, one_blas_thread
 from nysplus._typing import Float
-from nysplus.encoding.code import TableCode
+from nysplus.encoding.code import Code
 from nysplus.kernels import Kernel
 from nysplus.kernels.base import CACHED_VALUES
 
@@ -199,8 +199,9 @@ class KernelExpansion:
         c, by default zero. It is subtracted in the type of the rows, before they are rounded to
         the type of A, so that features far from zero keep their digits. Only kernels of
         differences x − z have one.
-    encoder : TableCode, optional
-        E, from the raw numbers of a table to code columns; by default rows are used as given.
+    encoder : Code, optional
+        E, from the raw numbers of a table or an image to code columns; by default rows are used as
+        given.
     linear : ndarray of shape (d, L), optional
         B, by default zero.
     """
@@ -212,7 +213,7 @@ class KernelExpansion:
     projection: Float | None = None
     packed: PackedExpansion | None = None
     center: Float | None = None
-    encoder: TableCode | None = None
+    encoder: Code | None = None
     linear: Float | None = None
 
     @classmethod

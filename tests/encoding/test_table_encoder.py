@@ -19,7 +19,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nysplus.encoding import TableEncoder
 from nysplus.encoding.code import Lookup, OneHot
-from nysplus.encoding.table_encoder import make_encoder
 from nysplus.encoding.target_statistics import fold_of
 
 
@@ -249,15 +248,3 @@ def test_lists_of_rows():
     encoder = TableEncoder(numbers="standard").fit(rows)
     assert [column.kind for column in encoder.schema_.columns] == ["number", "category"]
     assert encoder.transform(rows).shape == (4, 2 + 3)
-
-
-def test_the_parameter_of_estimators():
-    assert make_encoder(None) is None
-    assert isinstance(make_encoder("auto"), TableEncoder)
-    mine = TableEncoder(n_bins=4)
-    assert make_encoder(mine) is mine
-    for wrong in ("yes", True, TableEncoder, 3):
-        with pytest.raises(ValueError, match=r"is not known\. Allowed are None, 'auto', or a"):
-            make_encoder(wrong)
-    with pytest.raises(ValueError, match="n_bins=0"):
-        make_encoder(TableEncoder(n_bins=0))

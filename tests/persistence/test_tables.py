@@ -23,10 +23,10 @@ from nysplus.persistence.parameters import value_in, value_out
 from nysplus.persistence.tables import (
     DEFAULTS,
     FLAGS,
-    code_in,
-    code_out,
     schema_in,
     schema_out,
+    table_code_in,
+    table_code_out,
 )
 
 RAW = raw_numbers()
@@ -128,8 +128,8 @@ def test_every_entry_of_a_column_is_kept():
 
 def test_numbers_of_numpy_are_numbers(tmp_path):
     code = TableCode(1, (Linear(np.int64(0), np.float64(1.0), np.float32(2.0), 3.0),))
-    tensors, record = code_out(code)
-    again = code_in(json.loads(json.dumps(record)), tensors)
+    tensors, record = table_code_out(code)
+    again = table_code_in(json.loads(json.dumps(record)), tensors)
     assert vars(again.terms[0]) == {"column": 0, "offset": 1.0, "scale": 2.0, "fill": 3.0}
 
 

@@ -40,7 +40,7 @@ from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress, progress_lines
 from nysplus._typing import Float
 from nysplus._validation import check_positive
-from nysplus.encoding.code import TableCode
+from nysplus.encoding.code import Code
 from nysplus.expansion import KernelExpansion, stored_bytes
 
 
@@ -148,11 +148,11 @@ class Outer:
 
     Attributes
     ----------
-    encoder : TableCode or None
+    encoder : Code or None
     center : ndarray or None
     """
 
-    encoder: TableCode | None = None
+    encoder: Code | None = None
     center: Float | None = None
 
     @property

@@ -28,7 +28,7 @@ from nysplus._runtime.progress import Advance, Progress
 from nysplus._runtime.threads import thread_count
 from nysplus._typing import Kind
 from nysplus.encoding.frames import take_rows
-from nysplus.encoding.table_encoder import make_encoder
+from nysplus.encoding.parameter import table_encoder
 from nysplus.landmarks import GivenLandmarks, make_selector
 
 # Rows of the largest trial: more than any stage of a fit samples, so that beyond them only the
@@ -219,7 +219,7 @@ def _timed(estimator: Any, X: Any, y: Any) -> Trial:
     with warnings.catch_warnings():
         # what is true of few rows, or of rows that are repeated, need not be true of all
         warnings.simplefilter("ignore", UserWarning)
-        encoder = make_encoder(model.encoder)
+        encoder = table_encoder(model.encoder)
         rows = open_rows(columns, X, y, None, model._target_spec(), encoder=encoder)
         plan = model._plan(rows)
         blocks, code = rows.open(progress, Journal())

@@ -37,6 +37,8 @@ def warn_of_scales(plan: Plan, blocks: RowBlocks) -> None:
         rows takes a pass; either is done only if the other does not settle it.
     """
     scaled = plan.metric is not None or plan.encoder is not None
+    # cosines of images have spreads that fall with the frequency, and are alike in their units
+    scaled = scaled or plan.image is not None
     if scaled or not plan.kernel.of_differences:
         return
     in_memory = isinstance(blocks, Blocks)

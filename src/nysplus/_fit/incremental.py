@@ -18,7 +18,8 @@ from nysplus._ridge.running import RunningFit
 from nysplus._rows.blocks import Block, RowBlocks
 from nysplus._rows.encoded import Encoding, encoded
 from nysplus._rows.target_codes import TargetCode
-from nysplus.encoding.code import TableCode
+from nysplus.encoding.code import Code
+from nysplus.encoding.image_code import ImageCode
 from nysplus.landmarks import GivenLandmarks
 
 SOLVER = "direct-float64"
@@ -52,7 +53,11 @@ def add_rows(
     rng : RandomState
     """
     encoding = _encoding(model, plan, blocks, columns)
-    if encoding is not None:
+    late = None
+    if encoding is not None and isinstance(encoding.code, ImageCode):
+        # the kernel's width is defined by images as given, which are encoded after it is known
+        late, plan = encoding, replace(plan, image=encoding.code)
+    elif encoding is not None:
         blocks = encoded(blocks, encoding)
     before, collected = None, None
     if model is not None and model.collected is not None:
@@ -68,8 +73,8 @@ def add_rows(
     else:
         running, indices, evaluations = _begin(model, plan, blocks, rng)
     if before is not None:
-        running, _ = running.plus(before.blocks(), plan.alphas, rng)
-    running, problem = running.plus(blocks, plan.alphas, rng)
+        running, _ = running.plus(_seen(before.blocks(), late), plan.alphas, rng)
+    running, problem = running.plus(_seen(blocks, late), plan.alphas, rng)
     alpha = None if model is None else model.alpha
     if alpha is None:
         alpha = running.choose_on(problem)
@@ -93,7 +98,7 @@ def add_rows(
 
 def _encoding(
     model: FittedModel | None, plan: Plan, blocks: RowBlocks, columns: Columns
-) -> Encoding | None:
+) -> Encoding[Code] | None:
     """Return how rows are encoded: by the first rows, which have a part in statistics of targets.
 
     None where rows are numbers as given.
@@ -101,8 +106,15 @@ def _encoding(
     if model is not None:
         code = model.expansion.encoder
         return None if code is None else Encoding(code)
+    if plan.image is not None:
+        return Encoding(plan.image)
     table = table_of(plan, columns.schema, blocks)
     return None if table is None else table.unrefined(None)
+
+
+def _seen(blocks: RowBlocks, encoding: Encoding[Code] | None) -> RowBlocks:
+    """Return rows as the centre, the map and the kernel see them."""
+    return blocks if encoding is None else encoded(blocks, encoding)
 
 
 def _too_few(plan: Plan, blocks: RowBlocks) -> bool:
@@ -179,8 +191,8 @@ def merged(model: FittedModel | None, other: FittedModel | None) -> FittedModel:
         )
     if not _same_code(model.expansion.encoder, other.expansion.encoder):
         raise ValueError(
-            "The two models encode their tables differently. Fit both with the same TableEncoder "
-            "from one common call of partial_fit, and copy the model after it."
+            "The two models encode their rows differently. Fit both with the same encoder from one "
+            "common call of partial_fit, and copy the model after it."
         )
     assert model.alpha is not None
     evaluations = model.n_kernel_evaluations + other.n_kernel_evaluations
@@ -188,7 +200,7 @@ def merged(model: FittedModel | None, other: FittedModel | None) -> FittedModel:
     return replace(found, n_kernel_evaluations=evaluations, collected=None)
 
 
-def _same_code(first: TableCode | None, second: TableCode | None) -> bool:
+def _same_code(first: Code | None, second: Code | None) -> bool:
     if first is None or second is None:
         return first is second
     return first.same(second)

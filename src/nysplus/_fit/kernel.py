@@ -12,7 +12,7 @@ from nysplus._fit.plan import Plan
 from nysplus._fit.table import Table
 from nysplus._holdout import best_of, split_positions
 from nysplus._rows.blocks import Block
-from nysplus._rows.encoded import Encoding
+from nysplus._rows.encoded import TableEncoding
 from nysplus._tuning.width import Width, choose_width, score_kernel
 from nysplus.kernels import Kernel
 from nysplus.landmarks import Problem
@@ -30,12 +30,12 @@ class ChosenCode:
 
     Attributes
     ----------
-    encoding : Encoding
+    encoding : TableEncoding
     kernel : Kernel or None
         With the best width, where the kernel is chosen as well; None otherwise.
     """
 
-    encoding: Encoding
+    encoding: TableEncoding
     kernel: Kernel | None = None
 
 
@@ -65,7 +65,7 @@ def choose_code(plan: Plan, table: Table) -> ChosenCode:
     drawn = table.drawn.take(np.sort(rng.permutation(n_rows)[:COMPARED_ROWS]))
     halves = split_positions(len(drawn), len(drawn) // 2, rng)
 
-    def scored() -> Iterator[tuple[float, Encoding, Width]]:
+    def scored() -> Iterator[tuple[float, TableEncoding, Width]]:
         """Yield the codes with their best width."""
         for encoding in encodings:
             n = _landmarks(encoding, plan, table)
@@ -81,7 +81,7 @@ def choose_code(plan: Plan, table: Table) -> ChosenCode:
     return ChosenCode(encoding, width.kernel if plan.automatic else None)
 
 
-def _landmarks(encoding: Encoding, plan: Plan, table: Table) -> int:
+def _landmarks(encoding: TableEncoding, plan: Plan, table: Table) -> int:
     """Return the number of landmarks that a model of a code may have."""
     if plan.budget is None:
         return plan.n_landmarks

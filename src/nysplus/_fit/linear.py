@@ -22,7 +22,7 @@ from nysplus._holdout import NOISE_SHARE, PairedComparison, best_of
 from nysplus._ridge.linear import LinearFunction, LinearPath, row_losses
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Block
-from nysplus._rows.encoded import Encoding
+from nysplus._rows.encoded import Encoding, TableEncoding
 from nysplus._typing import Float
 from nysplus.encoding.code import TableCode
 from nysplus.encoding.fitting import NumberCode
@@ -104,14 +104,14 @@ class LinearModel:
 class _Candidate:
     """A function of one code, with the scores, the losses and the mean loss of held-out rows."""
 
-    encoding: Encoding
+    encoding: TableEncoding
     function: LinearFunction
     scores: Float
     losses: Float
     loss: float
 
     @classmethod
-    def of(cls, encoding: Encoding, function: LinearFunction, held_out: Block) -> _Candidate:
+    def of(cls, encoding: TableEncoding, function: LinearFunction, held_out: Block) -> _Candidate:
         scores, weight = function(held_out.X), held_out.weight
         losses = row_losses(scores, held_out)
         return cls(encoding, function, scores, losses, float(weight @ losses / weight.sum()))
@@ -183,7 +183,7 @@ def _first(rows: Block, rules: LinearRules) -> Block | None:
     return rows.take(np.arange(min(len(rows), rules.fit_rows))) if len(rows) else None
 
 
-def _encodings(table: Table, rules: LinearRules) -> Iterator[Encoding]:
+def _encodings(table: Table, rules: LinearRules) -> Iterator[TableEncoding]:
     """Yield the codes that are compared, the first in any case and others if they are not large."""
     encoder = table.encoder
     statistics = encoder.target_statistics is True and bool(table.many.columns)
@@ -221,7 +221,7 @@ class _Search:
     rival: HeldOutScores | None
     rules: LinearRules
 
-    def best(self, encodings: list[Encoding]) -> _Candidate | None:
+    def best(self, encodings: list[TableEncoding]) -> _Candidate | None:
         """Return the candidate of the smallest loss on held-out rows; None without any.
 
         None as well if the rival is far ahead.
@@ -243,7 +243,7 @@ class _Search:
         scores = self.held_out.targets.row_scores(candidate.scores)
         return PairedComparison.of(scores, self.rival.scores, self.rival.weight, 0.0).errors
 
-    def _of(self, encoding: Encoding) -> Iterator[_Candidate]:
+    def _of(self, encoding: TableEncoding) -> Iterator[_Candidate]:
         """Yield the functions of a code, with as many of its terms as the budget has room for."""
         n_outputs = self.others.Y.shape[1]
         while True:
@@ -303,7 +303,7 @@ class _Search:
         return found
 
 
-def _no_room(budget: Budget, encodings: list[Encoding], n_outputs: int) -> NoRoomError:
+def _no_room(budget: Budget, encodings: list[TableEncoding], n_outputs: int) -> NoRoomError:
     least = min(
         linear_bytes(TableCode(encoding.code.n_inputs, (term,)), n_outputs)
         for encoding in encodings
@@ -315,7 +315,7 @@ def _no_room(budget: Budget, encodings: list[Encoding], n_outputs: int) -> NoRoo
     )
 
 
-def _encoded(rows: Block, encoding: Encoding) -> Block:
+def _encoded(rows: Block, encoding: TableEncoding) -> Block:
     return replace(rows, X=encoding(rows))
 
 
@@ -327,8 +327,8 @@ def _expansion(function: LinearFunction) -> KernelExpansion:
 
 
 def _smaller(
-    encoding: Encoding, function: LinearFunction, scatter: Float, n_bytes: int
-) -> Encoding:
+    encoding: TableEncoding, function: LinearFunction, scatter: Float, n_bytes: int
+) -> TableEncoding:
     """Return a code without the terms that contribute least for their bytes.
 
     The contribution of a term is the variance of its part of the scores.
@@ -349,7 +349,7 @@ def _smaller(
     return _of_terms(encoding, sorted(kept))
 
 
-def _of_terms(encoding: Encoding, kept: list[int]) -> Encoding:
+def _of_terms(encoding: TableEncoding, kept: list[int]) -> TableEncoding:
     """Return a code of some of the terms of another code."""
 
     def some(code: Any) -> TableCode:

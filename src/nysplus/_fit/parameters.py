@@ -15,7 +15,7 @@ from nysplus._ridge.feature_map import Approximation
 from nysplus._runtime.checkpoint import Checkpoint
 from nysplus._tuning.metric import LearnedMetric
 from nysplus._validation import advice
-from nysplus.encoding import TableEncoder
+from nysplus.encoding import ImageEncoder, TableEncoder
 from nysplus.kernels import Kernel
 from nysplus.landmarks import LandmarkSelector
 
@@ -24,7 +24,7 @@ GammaLike = float | str | None
 SelectionLike = str | LandmarkSelector | npt.ArrayLike
 ApproximationLike = str | Approximation
 AlphaLike = float | str | Sequence[float]
-EncoderLike = str | TableEncoder | None
+EncoderLike = str | TableEncoder | ImageEncoder | None
 MetricLike = str | int | LearnedMetric | None
 CheckpointLike = str | os.PathLike[str] | Checkpoint
 RandomStateLike = int | np.random.RandomState | None

@@ -26,6 +26,7 @@ from nysplus._fit.size import (
 from nysplus._fit.table import Table, table_of
 from nysplus._fit.unpredicted import warn_of_unpredicted
 from nysplus._holdout import PairedComparison, row_scores
+from nysplus._learning.augmentation import Augmentation
 from nysplus._learning.refine import Refined, refine
 from nysplus._ridge.fit import ExpansionFit
 from nysplus._ridge.leave_one_out import LeaveOneOut
@@ -37,7 +38,7 @@ from nysplus._rows.target_codes import TargetCode
 from nysplus._tuning.metric import learn_metric, through
 from nysplus._tuning.width import tune_kernel
 from nysplus._typing import Float
-from nysplus.encoding.code import TableCode
+from nysplus.encoding.code import Code
 from nysplus.expansion import KernelExpansion, stored_bytes
 from nysplus.landmarks import Landmarks, LandmarkSelector, Problem, Uniform, select_landmarks
 
@@ -82,9 +83,11 @@ class Resolved:
         Subtracted from all rows: the stages after this one do not see it.
     budget : Budget or None
         The bytes of everything but the centre and the code.
-    code : TableCode or None
-        Of a table: all stages after this one see code columns.
+    code : Code or None
+        Of a table or of images: all stages after this one see code columns.
     table : Table or None
+    images : RowBlocks or None
+        Images before their code.
     """
 
     problem: Problem
@@ -93,15 +96,16 @@ class Resolved:
     given: RowBlocks
     center: Float | None = None
     budget: Budget | None = None
-    code: TableCode | None = None
+    code: Code | None = None
     table: Table | None = None
+    images: RowBlocks | None = None
 
     @property
     def sees_given_rows(self) -> bool:
         """Whether the kernel sees rows as they were given, or minus a centre."""
         return self.projection is None and self.table is None
 
-    def with_code(self, code: TableCode | None) -> Resolved:
+    def with_code(self, code: Code | None) -> Resolved:
         """Return the same fit with another code of the table."""
         if code is None or self.table is None:
             return self
@@ -246,12 +250,17 @@ def rows_in_memory(resolved: Resolved, fit: ExpansionFit) -> Blocks | None:
 def resolve_kernel(
     plan: Plan, blocks: RowBlocks, rng: np.random.RandomState, table: Table | None = None
 ) -> Resolved:
-    """Settle the code of a table, the metric and the kernel's width."""
+    """Settle the code of a table or of images, the metric and the kernel's width."""
     warn_of_memory(plan, blocks.n_candidates)
-    budget, center, code, chosen = plan.budget, None, None, None
+    code: Code | None = plan.image
+    budget, center, chosen = plan.budget, None, None
+    as_given = blocks
+    if plan.image is not None:
+        blocks = encoded(blocks, Encoding(plan.image))
     if table is not None:
         chosen = choose_code(plan, table)
         code, blocks = chosen.encoding.code, encoded(blocks, chosen.encoding)
+        as_given = blocks
         budget = None if budget is None else budget.reserving(code.n_bytes)
     else:
         check_range(plan, blocks)
@@ -273,9 +282,10 @@ def resolve_kernel(
     elif plan.kernel.is_tuned:
         kernel = tune_kernel(problem, selector, n, rng, plan.other_kernels)
     else:  # gamma="scale" is defined by the rows as given
-        kernel = plan.kernel.resolve(blocks, rng)
+        kernel = plan.kernel.resolve(as_given, rng)
     problem = replace(problem, blocks=projected(given, projection), kernel=kernel)
-    return Resolved(problem, selector, projection, given, center, budget, code, table)
+    images = None if plan.image is None else as_given
+    return Resolved(problem, selector, projection, given, center, budget, code, table, images)
 
 
 def _center(plan: Plan, blocks: RowBlocks) -> Float | None:
@@ -346,12 +356,30 @@ def refine_model(
         if limit is not None and plan.budget is not None:
             limit = replace(limit, budget=plan.budget)  # every candidate has a code of its own
     found = refine(
-        resolved.problem, resolved.selector, start, plan.refinement, rng, limit, tables=tables
+        resolved.problem,
+        resolved.selector,
+        start,
+        plan.refinement,
+        rng,
+        limit,
+        tables=tables,
+        augmentation=_augmentation(plan, resolved),
     )
     if found.expansion.encoder is not None:
         return found
     P = composed(resolved.projection, found.expansion.projection)
     return replace(found, expansion=replace(found.expansion, projection=P))
+
+
+def _augmentation(plan: Plan, resolved: Resolved) -> Augmentation | None:
+    """Return how images are changed while landmarks are learned; None for rows as they are."""
+    if plan.augment is None:
+        return None
+    assert plan.image is not None
+    assert resolved.images is not None
+    return Augmentation(
+        resolved.images, plan.augment, plan.image, resolved.center, resolved.projection
+    )
 
 
 def store_model(

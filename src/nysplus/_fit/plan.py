@@ -19,8 +19,10 @@ from nysplus._runtime.memory import working_bytes
 from nysplus._tuning.metric import LearnedMetric, make_metric
 from nysplus._typing import Kind
 from nysplus._validation import check_count
-from nysplus.encoding import TableEncoder
-from nysplus.encoding.table_encoder import make_encoder
+from nysplus.encoding import ImageEncoder, TableEncoder
+from nysplus.encoding.image_code import ImageCode
+from nysplus.encoding.image_encoder import Augment
+from nysplus.encoding.parameter import make_encoder
 from nysplus.kernels import Kernel, Laplacian
 from nysplus.landmarks import (
     GivenLandmarks,
@@ -38,7 +40,8 @@ class Plan:
 
     With `growth` or a budget the rows decide on the number of landmarks. It is then at most
     `n_landmarks`, or within the budget. With `automatic` the rows decide on the kernel: `kernel`
-    with any width, or one of `other_kernels`.
+    with any width, or one of `other_kernels`. `encoder` is that of a table, whose code the rows
+    decide on; the code of images follows from the budget.
     """
 
     n_landmarks: int
@@ -53,6 +56,8 @@ class Plan:
     growth: Growth | None = None
     automatic: bool = False
     other_kernels: tuple[Kernel, ...] = ()
+    image: ImageCode | None = None
+    augment: Augment | None = None
 
     def with_any_kernel(self) -> Plan:
         """Return the plan of ``kernel="auto"``.
@@ -86,6 +91,15 @@ def make_plan(
     budget = make_budget(getattr(estimator, "budget", None))
     metric = make_metric(getattr(estimator, "metric", None))
     refinement = make_refinement(getattr(estimator, "refine", False))
+    image, augment = None, None
+    if isinstance(encoder, ImageEncoder):
+        image = encoder.code(n_features, None if budget is None else budget.n_bytes)
+        augment = encoder.augment
+        if augment is not None and refinement is None:
+            raise ValueError(
+                f"augment={augment!r} changes images while landmarks are learned from them, and "
+                "refine is off. Pass refine=True, or leave augment=None."
+            )
     selector = make_selector(estimator.selection)
     if isinstance(selector, GivenLandmarks):
         if encoder is not None:
@@ -106,11 +120,28 @@ def make_plan(
     selector.check(n, approximation)
     for optional in (metric, refinement):
         if optional is not None:
-            optional.check(kernel, None if encoder else n_features)
-    alphas = make_alphas(estimator.alpha)
+            optional.check(kernel, _n_columns(encoder, image, n_features))
     return Plan(
-        n, kernel, selector, approximation, alphas, metric, refinement, budget, encoder, growth
+        n,
+        kernel,
+        selector,
+        approximation,
+        make_alphas(estimator.alpha),
+        metric,
+        refinement,
+        budget,
+        encoder if isinstance(encoder, TableEncoder) else None,
+        growth,
+        image=image,
+        augment=augment,
     )
+
+
+def _n_columns(encoder: Any, image: ImageCode | None, n_features: int) -> int | None:
+    """Return the number of columns that the kernel compares; None for tables before a fit."""
+    if image is not None:
+        return image.n_columns
+    return n_features if encoder is None else None
 
 
 def _n_landmarks(n_components: Any) -> tuple[int, Growth | None]:

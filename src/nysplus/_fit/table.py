@@ -12,7 +12,7 @@ from nysplus._fit.plan import Plan
 from nysplus._holdout import Positions
 from nysplus._learning.tables import View
 from nysplus._rows.blocks import Block, RowBlocks
-from nysplus._rows.encoded import Encoding
+from nysplus._rows.encoded import Encoding, TableEncoding
 from nysplus._typing import Float
 from nysplus.encoding import TableEncoder
 from nysplus.encoding.code import Lookup
@@ -48,7 +48,7 @@ class Table:
     schema: TableSchema
     rows: RowBlocks
     drawn: Block
-    _encodings: dict[Any, Encoding] = field(default_factory=dict, init=False)
+    _encodings: dict[Any, TableEncoding] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(
@@ -72,7 +72,7 @@ class Table:
 
     def encoding(
         self, numbers: NumberCode, n_bins: int, target_statistics: bool = False
-    ) -> Encoding:
+    ) -> TableEncoding:
         """Return a code of the table, fitted once."""
         key = numbers, n_bins, target_statistics
         if key not in self._encodings:
@@ -92,7 +92,7 @@ class Table:
         )
         return many.lookups(sums)
 
-    def unrefined(self, budget: Budget | None) -> Encoding:
+    def unrefined(self, budget: Budget | None) -> TableEncoding:
         """Return the code of a model that is not refined: as many bins as a budget has room for."""
         statistics = self.encoder.target_statistics is True and bool(self.many.columns)
         numbers: Any = "thermometer" if self.encoder.numbers == "auto" else self.encoder.numbers
@@ -108,7 +108,7 @@ class Table:
                 return found
         return found
 
-    def alternatives(self, budget: Budget | None) -> list[Encoding]:
+    def alternatives(self, budget: Budget | None) -> list[TableEncoding]:
         """Return the codes of a model that is not refined, to choose from."""
         first = self.unrefined(budget)
         if self.encoder.numbers != "auto":

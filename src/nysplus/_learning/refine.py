@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from nysplus._bytes.budget import Limit, ModelShape, Size, most_landmarks
 from nysplus._holdout import PairedComparison, Positions
+from nysplus._learning.augmentation import Augmentation
 from nysplus._learning.candidates import DEFAULT_RULES, Deadline, Recipe, SearchRules
 from nysplus._learning.search import RefinementSearch
 from nysplus._learning.setup import TrainingSetup
@@ -302,6 +303,7 @@ def refine(
     rules: SearchRules = DEFAULT_RULES,
     tables: Tables | None = None,
     table_rules: TableRules = TABLE_RULES,
+    augmentation: Augmentation | None = None,
 ) -> Refined:
     """Learn landmarks, coefficients and a linear map, starting from a fitted model.
 
@@ -323,10 +325,12 @@ def refine(
         table, whose code is chosen as well. The learned model then has an encoder, and is a
         function of the raw numbers of the table.
     table_rules : TableRules, optional
+    augmentation : Augmentation, optional
+        How images are changed in every batch; by default not at all.
     """
-    blocks = problem.blocks
-    deadline = Deadline(refinement.max_seconds)
+    blocks, deadline = problem.blocks, Deadline(refinement.max_seconds)
     n_rows = _affordable(blocks, refinement.max_rows, rng)
+    n_rows = min(n_rows, augmentation.affordable) if augmentation else n_rows
     if tables is not None:
         n_rows = min(n_rows, _affordable_of_table(blocks, tables, table_rules, rng))
     positions = blocks.sample(n_rows, rng)
@@ -349,6 +353,8 @@ def refine(
         blocks.progress.note("refine: no map fits in the budget; the model stays as it was")
         return Refined(start)
     setup = TrainingSetup.of(rows, max(size.rank or 0 for size in sizes), rng, problem.kernel)
+    if augmentation is not None:
+        setup = augmentation.applied(setup, positions, rng)
     seed = rng.randint(2**31 - 1)
     search = RefinementSearch(
         problem, selector, start, rows, seed, deadline, limit, rules, setup=setup

@@ -51,15 +51,23 @@ class TrainingRows:
     loss : Loss
     weight : ndarray of shape (N,)
         With a mean of one.
+    augmented : callable, optional
+        From positions and random numbers to rows of a batch that are changed at random; by default
+        they are used as they are.
     """
 
     X: Any
     shift: Float | None
     loss: Loss
     weight: Float
+    augmented: Callable[[npt.NDArray[np.intp], np.random.RandomState], Float] | None = None
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    def batch(self, some: npt.NDArray[np.intp], rng: np.random.RandomState) -> Any:
+        """Return the rows of a batch."""
+        return self.X[some] if self.augmented is None else self.augmented(some, rng)
 
     def sums(self, used: npt.NDArray[np.intp]) -> float:
         """Return the mean over rows of the sum of absolute entries, about the mean row."""
@@ -186,7 +194,8 @@ def train(
             gradient = Gradient(rounding.rounded, b, batch, rows.shift)
         if rounding is not None:
             rounding.update(p)
-        g = gradient(rows.X[some], rows.loss.take(some), weight[some], options.label_smoothing).flat
+        X = rows.batch(some, rng)
+        g = gradient(X, rows.loss.take(some), weight[some], options.label_smoothing).flat
         g += LEAST_GRADIENT
         share = _share(done)
         adam.descend(p.flat, g, rates, share)

@@ -23,7 +23,7 @@ from nysplus._ridge.problem import RidgeProblem, choose_alpha, sum_moments
 from nysplus._ridge.solvers import GramFirst
 from nysplus._rows.blocks import Blocks
 from nysplus._typing import Float
-from nysplus.encoding.code import TableCode
+from nysplus.encoding.code import Code
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import Kernel
 
@@ -41,7 +41,7 @@ class NestedFit:
         return replace(self, expansion=replace(self.expansion, landmarks=landmarks, dual_coef=A))
 
     def behind(
-        self, projection: Float | None, center: Float | None, encoder: TableCode | None
+        self, projection: Float | None, center: Float | None, encoder: Code | None
     ) -> NestedFit:
         """Return the same model for rows before the map ``x ↦ (E(x) − c)P``."""
         mapped = replace(self.expansion, projection=projection, encoder=encoder)

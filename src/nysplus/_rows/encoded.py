@@ -1,9 +1,9 @@
-"""Rows of a table behind its code."""
+"""Rows of a table, or images, behind their code."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -11,27 +11,29 @@ from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.mapped import MappedBlocks, RowMap
 from nysplus._runtime.memory import working_bytes
 from nysplus._typing import Float
-from nysplus.encoding.code import TableCode
+from nysplus.encoding.code import Code, TableCode
 from nysplus.encoding.target_statistics import fold_of
 
-# Codes are numbers between 0 and about 2, for which float32 is exact enough.
+# Codes of tables are numbers between 0 and about 2, and cosines of images are sums in float64, for
+# which float32 is exact enough.
 DTYPE = np.dtype(np.float32)
+AnyCode = TypeVar("AnyCode", bound=Code, covariant=True)
 
 
 @dataclass(frozen=True)
-class Encoding:
-    """The code of a table, and how its training rows are encoded.
+class Encoding(Generic[AnyCode]):
+    """A code, and how training rows are encoded.
 
     Attributes
     ----------
-    code : TableCode
-    without : tuple of TableCode
+    code : Code
+    without : tuple of Code
         Codes for the training rows of each fold, where the code has statistics of targets: those
         of all other folds. Empty where it has none.
     """
 
-    code: TableCode
-    without: tuple[TableCode, ...] = ()
+    code: AnyCode
+    without: tuple[AnyCode, ...] = ()
 
     def __call__(self, block: Block) -> Float:
         """Return the code columns of training rows."""
@@ -43,9 +45,12 @@ class Encoding:
         return code
 
 
+TableEncoding = Encoding[TableCode]
+
+
 @dataclass(frozen=True)
 class EncodedBlocks(MappedBlocks):
-    """The training rows of a table behind its code.
+    """Training rows behind their code.
 
     Parameters
     ----------
@@ -54,7 +59,7 @@ class EncodedBlocks(MappedBlocks):
     encoding : Encoding
     """
 
-    encoding: Encoding
+    encoding: Encoding[Code]
 
     @property
     def n_features(self) -> int:
@@ -71,8 +76,8 @@ class EncodedBlocks(MappedBlocks):
         return self.encoding
 
 
-def encoded(blocks: RowBlocks, encoding: Encoding) -> RowBlocks:
-    """Return the encoded training rows of a table.
+def encoded(blocks: RowBlocks, encoding: Encoding[Code]) -> RowBlocks:
+    """Return encoded training rows.
 
     Rows in memory are encoded at once if the result fits in the working memory.
     """

@@ -10,12 +10,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from nysplus._typing import Float
+
+
+class Code(Protocol):
+    """The function E from raw columns to code columns: of a table, or of images."""
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of raw columns."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of code columns."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of its numbers."""
+
+    def __call__(self, X: Any, dtype: npt.DTypeLike = np.float32) -> Float:
+        """Return the code columns of raw numbers of shape (N, n_inputs), rounded to `dtype`."""
+
+    def same(self, other: Any) -> bool:
+        """Return whether another code gives the same columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,8 +427,10 @@ class TableCode:
             start = stop
         return code
 
-    def same(self, other: TableCode) -> bool:
+    def same(self, other: Any) -> bool:
         """Return whether another code gives the same columns."""
+        if not isinstance(other, TableCode):
+            return False
         return self.n_inputs == other.n_inputs and [
             (type(term), *map(_plain, vars(term).values())) for term in self.terms
         ] == [(type(term), *map(_plain, vars(term).values())) for term in other.terms]

@@ -304,17 +304,3 @@ def _coded(y: Any, n_rows: int) -> Float:
         return np.asarray(y, dtype=np.float64)[:, None]
     coded: Float = np.asarray(LabelBinarizer(neg_label=-1).fit_transform(y), dtype=np.float64)
     return coded
-
-
-def make_encoder(encoder: Any) -> TableEncoder | None:
-    """Return the encoder of the parameter `encoder`; None for rows that are numbers as given."""
-    if encoder is None:
-        return None
-    if isinstance(encoder, str) and encoder == "auto":
-        return TableEncoder()
-    if isinstance(encoder, TableEncoder):
-        encoder.check()
-        return encoder
-    raise ValueError(
-        f"encoder={encoder!r} is not known. Allowed are None, 'auto', or a TableEncoder."
-    )

@@ -45,7 +45,8 @@ from nysplus._runtime.checkpoint import FileJournal, Journal, fit_fingerprint
 from nysplus._runtime.progress import CallbackSupportMixin, Progress, progress_of
 from nysplus._typing import Float, Kind
 from nysplus._validation import check_count, check_some_weigh
-from nysplus.encoding.table_encoder import make_encoder
+from nysplus.encoding import ImageEncoder
+from nysplus.encoding.parameter import table_encoder
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF, make_kernel
 from nysplus.persistence import save
@@ -107,7 +108,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
         """Fit a model to all rows and adopt it."""
         journal = Journal() if checkpoint is None else FileJournal(checkpoint)
         columns = copy(self)  # which scikit-learn's validation writes to
-        encoder = make_encoder(self.encoder)
+        encoder = table_encoder(self.encoder)
         rows = open_rows(columns, X, y, sample_weight, self._target_spec(), encoder=encoder)
         plan = self._plan(rows)
         with journal, progress_of(self, X, y) as progress:
@@ -131,7 +132,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
         spec = replace(
             self._target_spec(), code=code, needs_two_classes=False, needs_weight=model is None
         )
-        encoder = make_encoder(self.encoder)
+        encoder = table_encoder(self.encoder)
         rows = open_rows(columns, X, y, sample_weight, spec, model is None, encoder)
         plan = self._plan(rows)
         rng = check_random_state(self.random_state)
@@ -393,7 +394,7 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        if self.encoder is not None:
+        if self.encoder is not None and not isinstance(self.encoder, ImageEncoder):
             tags.input_tags.allow_nan = True
             tags.input_tags.string = True
             tags.input_tags.categorical = True

@@ -59,10 +59,10 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         A name ("additive_chi2", "chi2", "cosine", "laplacian", "linear", "matern", "poly",
         "polynomial", "rbf", "sigmoid"), an object of :mod:`nysplus.kernels`, or a function of
         two rows. An object has its own parameters; `gamma` must then keep its default. "auto"
-        chooses by leave-one-out on a few thousand rows: with an `encoder` between standardised
-        columns and the thermometer code, whose RBF kernel is one of the ℓ1 distance, and three
-        widths of each; without one between "rbf" and "laplacian" and nine widths of each, or only
-        the widths of "rbf" where landmarks are learned.
+        chooses by leave-one-out on a few thousand rows: for tables between standardised columns
+        and the thermometer code, whose RBF kernel is one of the ℓ1 distance, and three widths of
+        each; for other rows between "rbf" and "laplacian" and nine widths of each, or only the
+        widths of "rbf" where landmarks are learned.
     gamma : "scale", "median", "auto", None or float, default="scale"
         Width of a named kernel. "scale": ``1 / (n_features * X.var())``. "median": from the
         median distance between rows. "auto": the best of nine widths around "scale" by
@@ -91,21 +91,23 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         Largest size of the model: "16kB", "1.5MB" (1 kB is 1024 bytes), or a number of bytes. The
         number of landmarks (at most 2000), the type of the stored numbers (float32, float16, or
         int8 with a scale per column) and, with `refine`, the rank of the map are chosen on
-        held-out rows. `n_components` is ignored. With an `encoder` a linear function of the coded
-        table, which needs no landmarks, is compared as well, down to a few hundred bytes: columns
-        that contribute least are left out; with `refine`, the numbers of a learned table model
-        are trained in 4 to 8 bits. The size reached is in `model_bytes_`.
+        held-out rows. `n_components` is ignored. With an encoder of tables a linear function of the
+        code, which needs no landmarks, is compared as well, down to a few hundred bytes: columns
+        that contribute least are left out; with `refine`, the numbers of a learned table model are
+        trained in 4 to 8 bits. The size reached is in `model_bytes_`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         Learn a weight per feature ("diagonal"), a linear map of the features ("full"), or a map
         to the given number of directions (an integer) before the fit, from the gradients of a
         pilot model on a sample of the rows. The kernel's width is chosen with it, and `gamma` is
         ignored.
-    encoder : None, "auto" or TableEncoder, default=None
+    encoder : None, "auto", TableEncoder or ImageEncoder, default=None
         None: X has numbers, which the kernel compares as they are. "auto", or a
         :class:`~nysplus.encoding.TableEncoder` with choices of its own: X is a table as it comes,
         with numbers on any scale, categories, gaps and dates, and its encoding is part of the
         model. Whether numbers are standardised or get a thermometer code is chosen by
-        leave-one-out, and with `refine` on held-out rows. Sparse rows are used as they are.
+        leave-one-out, and with `refine` on held-out rows. Sparse rows are used as they are. An
+        :class:`~nysplus.encoding.ImageEncoder`: rows are images, of which the kernel compares the
+        first cosines.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, as in scikit-learn.
     random_state : int, RandomState or None, default=None

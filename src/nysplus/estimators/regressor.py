@@ -56,12 +56,14 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
         As for :class:`NystroemClassifier`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         As for :class:`NystroemClassifier`.
-    encoder : None, "auto" or TableEncoder, default=None
+    encoder : None, "auto", TableEncoder or ImageEncoder, default=None
         None: X has numbers, which the kernel compares as they are. "auto", or a
         :class:`~nysplus.encoding.TableEncoder` with choices of its own: X is a table as it comes,
         with numbers on any scale, categories, gaps and dates, and its encoding is part of the
         model. Whether numbers are standardised or get a thermometer code is chosen by
-        leave-one-out, and with `refine` on held-out rows. Sparse rows are used as they are.
+        leave-one-out, and with `refine` on held-out rows. Sparse rows are used as they are. An
+        :class:`~nysplus.encoding.ImageEncoder`: rows are images, of which the kernel compares the
+        first cosines.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
         1: a live progress line on a terminal. 2: also one line per pass if the output is a file

@@ -228,20 +228,8 @@ def encoding(
         if row == "float"
         else {"bits": "uint64_t", "all": "0x7fffffffffffffffu", "infinity": "0x7ff0000000000000u"}
     )
-    texts = [filled("code_gap", row=row, **bits)]
-    more = ""
-    if linear is not None:
-        cell = summand(LINEAR, linear, "i * @@_SCORES + c", "c")
-        more = f"for (int c = 0; c < @@_SCORES; c++) u[@@_RANK + c] += value * {cell};"
-    if projection is not None and projection.values.ndim == 2:
-        cell = summand("projection", projection, "i * @@_RANK + j", "j")
-        texts.append(filled("code_into_map", entry=cell, linear=indented(more, 1)))
-        what = "adds the code, times P,"
-    else:
-        texts.append(filled("code_into_row", linear=indented(more, 1)))
-        what = "sets the code"
-    if linear is not None:
-        what += " and adds the code, times B,"
+    adding, what = use_of_columns(projection, linear)
+    texts = [filled("code_gap", row=row, **bits), adding]
     writer = _Writer(row, [], {}, {})
     for term in code.terms:
         _WRITERS[type(term)](term, writer)
@@ -249,6 +237,28 @@ def encoding(
     return "\n".join(
         [*texts, *writer.functions.values(), filled("encode", row=row, what=what, calls=calls)]
     )
+
+
+def use_of_columns(projection: PackedArray | None, linear: PackedArray | None) -> tuple[str, str]:
+    """Return the function that takes a code column, and what it does, for comments.
+
+    Parameters
+    ----------
+    projection, linear : PackedArray or None
+        P and B, see :func:`encoding`.
+    """
+    more = ""
+    if linear is not None:
+        cell = summand(LINEAR, linear, "i * @@_SCORES + c", "c")
+        more = f"for (int c = 0; c < @@_SCORES; c++) u[@@_RANK + c] += value * {cell};"
+    if projection is not None and projection.values.ndim == 2:
+        cell = summand("projection", projection, "i * @@_RANK + j", "j")
+        adding = filled("code_into_map", entry=cell, linear=indented(more, 1))
+        what = "adds the code, times P,"
+    else:
+        adding = filled("code_into_row", linear=indented(more, 1))
+        what = "sets the code"
+    return adding, what if linear is None else f"{what} and adds the code, times B,"
 
 
 # -- the same arithmetic in NumPy ----------------------------------------------------------------

@@ -18,7 +18,7 @@ import numpy as np
 
 from nysplus._runtime.atomic_file import write_whole
 from nysplus.expansion import PackedArray
-from nysplus.export.c_encoding import LINEAR, code_tables, encoding
+from nysplus.export.c_encoding import LINEAR
 from nysplus.export.c_inputs import constants, input_comment
 from nysplus.export.c_kernels import CKernel, c_kernel, in_real, literal
 from nysplus.export.c_kernels import number as marked
@@ -31,8 +31,6 @@ __all__ = ["to_c"]
 
 # A line of the comment at the top of a header, if rows are double.
 WHY_DOUBLE = " * x is double because float has too few digits or too small a range for it.\n"
-# A line of the same comment, if the model encodes tables.
-CODE = " * E(x) is the code of a row; its numbers that are in no table are constants of @_encode.\n"
 # The statement before a linear term is summed up.
 NO_LINEAR_TERM = "for (int c = 0; c < @@_SCORES; c++) v[c] = `0.0`;"
 
@@ -74,7 +72,7 @@ def _from_code(model: CModel) -> str:
 
 def _coordinates(model: CModel) -> str:
     """Return the statements that compute ``u = (x - c) P``."""
-    if model.content.encoder is not None:
+    if model.code is not None:
         return _from_code(model)
     stored = model.content.stored.projection
     if stored is None:
@@ -102,7 +100,7 @@ def _coordinates(model: CModel) -> str:
 def _linear_term(model: CModel) -> str:
     """Return the statements that compute ``v = (x - c) B``; the code of a table has it already."""
     B = model.content.stored.linear
-    if B is None or model.content.encoder is not None:
+    if B is None or model.code is not None:
         return ""
     cell = summand(LINEAR, B, "i * @@_SCORES + c", "c")
     lines = [
@@ -174,8 +172,8 @@ def _arrays(model: CModel) -> dict[str, PackedArray]:
     arrays[LINEAR] = arrays.pop("linear")
     if origin is not None:
         arrays |= {"center": None, "origin": origin}
-    if model.content.encoder is not None:
-        arrays |= code_tables(model.content.encoder)
+    if model.code is not None:
+        arrays |= model.code.tables
     return {name: array for name, array in arrays.items() if array is not None}
 
 
@@ -186,9 +184,9 @@ def _helpers(model: CModel, kernel: CKernel, arrays: dict[str, PackedArray]) -> 
         helpers = ["root"] if helpers else []
     helpers += templates(arrays.values())
     texts = [template(helper) for helper in helpers]
-    if model.content.encoder is not None:
+    if model.code is not None:
         P, B = model.content.stored.projection, model.content.stored.linear
-        texts.append(encoding(model.content.encoder, model.row, P, B))
+        texts.append(model.code.function(model.row, P, B))
     return "".join(f"{text}\n" for text in texts)
 
 
@@ -202,7 +200,8 @@ def _header(estimator: str, model: CModel, name: str) -> str:
     if content.kind == "classes":
         sizes["CLASSES"] = len(content.classes)
     width = getattr(content.kernel, "gamma", None)
-    n_sums = 2 if content.stored.linear is None else 3  # for each score
+    n_stack = (2 if content.stored.linear is None else 3) * content.n_outputs
+    n_stack += 0 if model.code is None else model.code.n_stack
     text = filled(
         "header",
         model=estimator,
@@ -214,9 +213,8 @@ def _header(estimator: str, model: CModel, name: str) -> str:
         formula=kernel.formula + (f",  g = {width:.9g}" if width else ""),
         n_bytes=sum(array.n_bytes for array in arrays.values()),
         types=", ".join(f"{key} {array.type_name}" for key, array in arrays.items()),
-        stack=(8 if model.real == "double" else 4)
-        * ((r if "` u[" in scoring else 0) + n_sums * content.n_outputs),
-        code="" if content.encoder is None else CODE,
+        stack=(8 if model.real == "double" else 4) * (n_stack + (r if "` u[" in scoring else 0)),
+        code="" if model.code is None else model.code.comment,
         libm=_libm(helpers),
         row=model.row,
         why_double=WHY_DOUBLE if model.row != model.real else "",
@@ -260,7 +258,7 @@ def _output_names(content: Contents) -> str:
 
 def _moved(model: CModel) -> str:
     """Return the formula of rows minus the centre, in the unit, for comments."""
-    x = "x" if model.content.encoder is None else "E(x)"
+    x = "x" if model.code is None else "E(x)"
     x = x if model.content.stored.center is None else f"({x} - c)"
     return x if model.unit == 1.0 else f"{model.unit:g} {x}"
 
@@ -269,7 +267,7 @@ def _sum(model: CModel) -> str:
     """Return the formula of the scores for comments."""
     if model.content.stored.linear is None:
         return "k(u, Z) A + b"
-    return f"k(u, Z) A + {_moved(model) if model.content.encoder is None else 'E(x)'} B + b"
+    return f"k(u, Z) A + {_moved(model) if model.code is None else 'E(x)'} B + b"
 
 
 def _mapped(model: CModel) -> str:
@@ -322,7 +320,9 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
     A model that encodes tables takes a row of raw numbers, in an order that the comment at the top
     lists: numbers, seconds since 1970 in UTC for dates, and for each category a constant of an
     enum of its levels (``NYSPLUS_CITY_ROME``), −1 for any other level. NAN stands for a gap, also
-    with ``-ffast-math``. The positions have names as well: ``x[NYSPLUS_X_CITY]``.
+    with ``-ffast-math``. The positions have names as well: ``x[NYSPLUS_X_CITY]``. A model that
+    encodes images takes their pixels, computes the cosines with ``cosf``, and needs 4 k (w + 1)
+    bytes more of the stack for k cosines of images that are w pixels wide, per channel.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from nysplus._typing import Float
 from nysplus.expansion import PackedArray, PackedExpansion, pack_array
-from nysplus.export.c_encoding import encoded, in_c_types
+from nysplus.export.c_codes import CCode, c_code
 from nysplus.export.c_kernels import c_kernel
 from nysplus.export.c_tables import summands
 from nysplus.export.contents import Contents
@@ -51,6 +51,8 @@ class CModel:
     change : float
         Largest change of a score by the rounding of all numbers and of the arithmetic, over the
         largest score.
+    code : CCode or None
+        The encoder in C.
     """
 
     content: Contents
@@ -58,13 +60,14 @@ class CModel:
     row: str = "float"
     real: str = "float"
     change: float = 0.0
+    code: CCode | None = None
 
     @property
     def origin(self) -> PackedArray | None:
         """``-cP``, which sums over code columns start from, before any factor; None if zero."""
         stored = self.content.stored
         P, c = stored.projection, stored.center
-        if self.content.encoder is None or c is None or P is None or P.values.ndim == 1:
+        if self.code is None or c is None or P is None or P.values.ndim == 1:
             return None
         start = -(c.unpacked().astype(np.float64) @ summands(P).astype(np.float64))
         return PackedArray(start.astype(TYPES[self.real]))
@@ -73,13 +76,13 @@ class CModel:
         """Return the scores of rows with the arithmetic of the header."""
         stored, real = self.content.stored, TYPES[self.real]
         X: Float = rows.astype(TYPES[self.row])
-        if self.content.encoder is not None:
-            X = encoded(self.content.encoder, X, real)
+        if self.code is not None:
+            X = self.code.matrix(X, real)
         code = X
         if stored.center is not None and self.origin is None:
             X = X - stored.center.values
         U: Float = (X * X.dtype.type(self.unit)).astype(real)
-        in_linear_term = U if self.content.encoder is None else code
+        in_linear_term = U if self.code is None else code
         if stored.projection is not None:
             U = _mapped(U, stored.projection, self.origin)
         K = c_kernel(self.content.kernel).matrix(U, stored.landmarks.unpacked())
@@ -127,8 +130,8 @@ def c_model(content: Contents, dtype: str) -> CModel:
         projection=None if stored.projection is None else _table(stored.projection, dtype),
         linear=None if stored.linear is None else _table(stored.linear, dtype),
     )
-    coded = None if code is None else in_c_types(code, dtype)
-    model = CModel(replace(scaled, stored=tables, encoder=coded), unit, real, real)
+    coded = None if code is None else c_code(code, dtype)
+    model = CModel(replace(scaled, stored=tables), unit, real, real, code=coded)
     rows = compared_rows(content)
     exact = exact_scores(content, rows)
 

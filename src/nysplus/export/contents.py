@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nysplus._bytes.center import centered
 from nysplus._typing import TargetKind
-from nysplus.encoding.code import TableCode
+from nysplus.encoding.code import Code
 from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import Kernel, Linear
@@ -40,8 +40,9 @@ class Contents:
         β of :class:`~nysplus._ridge.probability.Scaling`; None where there are no probabilities.
     row_type : dtype
         Type of the rows of the fit: float32, or float64 for rows that float32 may not represent.
-    encoder : TableCode or None
-        E, from the raw numbers of a table to code columns; None for rows that are used as given.
+    encoder : Code or None
+        E, from the raw numbers of a table or an image to code columns; None for rows that are used
+        as given.
     schema : TableSchema or None
         Names, kinds and levels of the raw numbers; None where they are not known.
     """
@@ -52,7 +53,7 @@ class Contents:
     classes: npt.NDArray[Any]
     slope: float | None
     row_type: np.dtype[Any]
-    encoder: TableCode | None = None
+    encoder: Code | None = None
     schema: TableSchema | None = None
 
     @property

@@ -6,7 +6,8 @@ The text is one object:
 key                  value
 ===================  ===========================================================================
 ``format``           "nysplus-json"
-``format_version``   1, 2 with a centre, 3 with an encoder, or 4 with a linear term
+``format_version``   1, 2 with a centre, 3 with an encoder, 4 with a linear term, or 5 with an
+                     encoder of images
 ``formula``          "f(x) = k(x P, Z) A + b", with a centre "f(x) = k((x - c) P, Z) A + b", with
                      a linear term "f(x) = k(x P, Z) A + x B + b", and with an encoder E(x) in
                      place of x
@@ -31,12 +32,17 @@ key                  value
 ``feature_names``    null, or a name for each number of x
 ===================  ===========================================================================
 
-A model with an encoder takes a row x of a table: numbers, dates as seconds since 1970 in UTC, and
-categories as positions in ``levels``, with −1 for any other level. A gap in any column is NaN.
+A model with an encoder of tables takes a row x of a table: numbers, dates as seconds since 1970 in
+UTC, and categories as positions in ``levels``, with −1 for any other level. A gap in any column is
+NaN.
 ``encoder`` is an object: E(x) consists of the columns of all its ``terms``, one after the other.
 Each term has a ``kind``, the number ``column`` of x that it reads, and the names in the formula of
 its kind, which is in ``formulas``. Levels of which the raw data has numbers are texts as well, such
 as "3".
+
+A model with an encoder of images takes an image x, flattened in C order. ``encoder`` has its
+``shape`` (height h, width w and number of channels), ``n_cosines`` k, and the ``formula`` of E(x),
+which is flattened in the same order: cosines along the height, along the width, channels.
 
 Numbers have as many digits as it takes to read the same double again. A model that is stored in
 fewer bits is written with the unpacked numbers that it computes with.
@@ -55,6 +61,7 @@ import scipy.sparse as sp
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.atomic_file import write_whole
 from nysplus.encoding import code as encoding
+from nysplus.encoding.image_code import ImageCode
 from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion
 from nysplus.export.contents import without_linear_term
@@ -121,6 +128,13 @@ TERMS: dict[type[encoding.Term], tuple[str, str]] = {
         f"{_FILLED}",
     ),
 }
+
+# The code of images.
+COSINES = (
+    "E[a, b, c] = sum over i, j of M(i, a, h) * x[i, j, c] * M(j, b, w) with M(i, a, n) = "
+    "sqrt((2 if a > 0 else 1) / n) * cos(pi * (i + 1/2) * a / n), for a < min(n_cosines, h) and "
+    "b < min(n_cosines, w)"
+)
 
 # How predictions and probabilities follow from the scores f, for each kind of targets.
 RULES: dict[str, tuple[str, str | None]] = {
@@ -196,6 +210,8 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
 
 def _format_version(expansion: KernelExpansion) -> int:
     """Return the first version of the format that has the parts of the function."""
+    if isinstance(expansion.encoder, ImageCode):
+        return 5
     if expansion.linear is not None:
         return 4
     if expansion.encoder is not None:
@@ -226,7 +242,10 @@ def _inputs(schema: TableSchema | None) -> list[dict[str, Any]] | None:
     ]
 
 
-def _encoder(code: encoding.TableCode) -> dict[str, Any]:
+def _encoder(code: encoding.Code) -> dict[str, Any]:
+    if isinstance(code, ImageCode):
+        return {"shape": list(code.shape), "n_cosines": code.n_cosines, "formula": COSINES}
+    assert isinstance(code, encoding.TableCode)
     terms = []
     for term in code.terms:
         values = {field.name: getattr(term, field.name) for field in fields(term)}

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._fit.model import NO_PROBABILITIES
+from nysplus.encoding.code import TableCode
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.expansion import KernelExpansion
 from nysplus.export.contents import Contents, contents, contents_of
@@ -79,7 +80,7 @@ def _transformer_contents(model: Nystroem) -> Contents:
 
 def _contents_of(model: Any) -> Contents:
     content = _transformer_contents(model) if isinstance(model, Nystroem) else contents_of(model)
-    if content.encoder is not None:
+    if isinstance(content.encoder, TableCode):
         raise ValueError(
             f"This {type(model).__name__} encodes tables, whose columns are inputs of their own. "
             "Convert it with nysplus.export.to_onnx."

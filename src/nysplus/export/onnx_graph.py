@@ -13,7 +13,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from nysplus.encoding.code import TableCode
+from nysplus.encoding.image_code import ImageCode
 from nysplus.export.contents import Contents, contents_of
+from nysplus.export.onnx_image import coded_image
 from nysplus.export.onnx_kernels import ONNX_KERNELS
 from nysplus.export.onnx_nodes import INT4_OPSET, Graph, is_int4, optional_library
 from nysplus.export.onnx_tables import (
@@ -134,6 +137,9 @@ def _rows(graph: Graph, content: Contents, dtype: np.dtype[Any], by_name: bool) 
     if content.encoder is None:
         # also where the types are the same: the input from a pipeline of skl2onnx may be integers
         return graph.cast("X", graph.dtype)
+    if isinstance(content.encoder, ImageCode):
+        return coded_image(graph, content.encoder, "X")
+    assert isinstance(content.encoder, TableCode)
     if by_name:
         assert content.schema is not None
         columns = columns_from_inputs(graph, content.schema, dtype)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._typing import Float
+from nysplus.encoding.code import TableCode
+from nysplus.encoding.image_code import ImageCode
 from nysplus.expansion import KernelExpansion, PackedArray
 from nysplus.export.contents import Contents
 from nysplus.export.table_rows import table_rows
@@ -41,17 +43,20 @@ def in_type(content: Contents, dtype: npt.DTypeLike) -> KernelExpansion:
 def compared_rows(content: Contents) -> Float:
     """Return rows at landmarks and halfway between them: numbers of their type, in float64.
 
-    Rows of raw numbers are near landmarks, and random.
+    Rows of tables are near landmarks, and random.
     """
     exact = in_type(content, np.float64)
     most = int(np.clip(MAX_TERMS / exact.landmarks.size, MIN_ROWS, MAX_ROWS))
-    if exact.encoder is not None:
-        return table_rows(exact, most)
+    code = exact.encoder
+    if isinstance(code, TableCode):
+        return table_rows(exact, code, most)
     Z = exact.origins()
     rows = np.vstack([Z, (Z + np.roll(Z, 1, axis=0)) / 2.0])
     rows = rows[:: -(-len(rows) // most)]
     if exact.center is not None:
         rows = rows + exact.center
+    if isinstance(code, ImageCode):
+        rows = code.images(rows)
     with np.errstate(over="ignore"):
         return rows.astype(content.row_type).astype(np.float64)
 

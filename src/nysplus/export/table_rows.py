@@ -89,7 +89,7 @@ def _choices(code: TableCode, column: int, rng: np.random.RandomState) -> Float:
     return np.concatenate([*(_CHOICES[type(term)](term, rng) for term in ranges), [np.nan]])
 
 
-def table_rows(expansion: KernelExpansion, n_rows: int) -> Float:
+def table_rows(expansion: KernelExpansion, code: TableCode, n_rows: int) -> Float:
     """Return raw numbers of rows: half of them random, half of them near landmarks.
 
     The numbers of a row near a landmark are chosen column after column, each from a few, to
@@ -98,12 +98,12 @@ def table_rows(expansion: KernelExpansion, n_rows: int) -> Float:
     Parameters
     ----------
     expansion : KernelExpansion
-        With an encoder.
+    code : TableCode
+        Its encoder.
     n_rows : int
         At least two.
     """
-    code, P = expansion.encoder, expansion.projection
-    assert code is not None
+    P = expansion.projection
     rng = np.random.RandomState(0)
     choices = [_choices(code, column, rng) for column in range(code.n_inputs)]
     rows = np.column_stack([some[rng.randint(len(some), size=n_rows)] for some in choices])

@@ -13,9 +13,10 @@ A file consists of
   tables of the code, and the header has its other numbers and the columns of the table. Files of
   format 4 have integers of 2 to 7 bits, offsets, or scales in float16. Integers of few bits are
   streams of bits in uint8 (:mod:`nysplus._bytes.bit_stream`), with their number of bits and their
-  shape in the header; "landmarks.offset" and so on are added to the columns.
+  shape in the header; "landmarks.offset" and so on are added to the columns. Files of format 5 are
+  of models that encode images: the header has the shape of these and the number of cosines.
 
-So the size of a file is ``8 + length of the header + model.model_bytes_``, exactly; with an encoder
+So the size of a file is ``8 + length of the header + model.model_bytes_``, exactly; for tables
 it is a little less, because `model_bytes_` counts the numbers of the code in the header as well.
 
 Kept are the fitted function, the parameters, the classes, the names of features and the numbers
@@ -46,7 +47,7 @@ from nysplus.persistence.tables import Tensors
 from nysplus.pipelines import as_model
 
 # Raised whenever an older version would misread a new file.
-FORMAT = 4
+FORMAT = 5
 # The limit of safetensors.
 MAX_HEADER_BYTES = 100_000_000
 # Bytes that the values of a header may take as objects of Python, apart from those in proportion to
@@ -152,6 +153,8 @@ def _format(own: dict[str, Any], tensors: Tensors) -> int:
         name.endswith(".offset") or (name.endswith(".scale") and tensor.dtype != np.float32)
         for name, tensor in tensors.items()
     )
+    if "shape" in own["expansion"].get("encoder", {}):
+        return 5
     if packed or "few_bits" in own["expansion"]:
         return 4
     if "encoder" in own["expansion"]:

@@ -22,6 +22,7 @@ from nysplus.expansion import (
     largest_integer,
 )
 from nysplus.kernels import Kernel, Matern
+from nysplus.persistence.codes import code_in, code_out
 from nysplus.persistence.parameters import (
     CSR_PARTS,
     csr_of,
@@ -30,7 +31,7 @@ from nysplus.persistence.parameters import (
     value_in,
     value_out,
 )
-from nysplus.persistence.tables import Tensors, code_in, code_out, split_tensors
+from nysplus.persistence.tables import Tensors, split_tensors
 
 # Tensors that not every expansion has.
 OPTIONAL = {"projection", "center", "linear"}

@@ -14,6 +14,7 @@ from nysplus._fit.model import Columns, FittedModel
 from nysplus._ridge.probability import Scaling
 from nysplus._rows.target_codes import CODES, TargetCode
 from nysplus.expansion import KernelExpansion
+from nysplus.persistence.codes import check_together
 from nysplus.persistence.expansions import expansion_in, expansion_out, is_number
 from nysplus.persistence.parameters import (
     entry,
@@ -23,7 +24,7 @@ from nysplus.persistence.parameters import (
     value_in,
     value_out,
 )
-from nysplus.persistence.tables import Tensors, check_together, schema_in, schema_out
+from nysplus.persistence.tables import Tensors, schema_in, schema_out
 
 # Estimators that `load` may make; they enter themselves with `loadable`.
 MODELS: dict[str, type] = {}

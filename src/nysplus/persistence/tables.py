@@ -70,7 +70,7 @@ FIELD_TYPES: dict[str, tuple[type, ...]] = {
 # Writing
 
 
-def code_out(code: TableCode) -> tuple[Tensors, dict[str, Any]]:
+def table_code_out(code: TableCode) -> tuple[Tensors, dict[str, Any]]:
     """Return the tensors of a code, and its terms as JSON."""
     parts: dict[str, list[npt.NDArray[Any]]] = {}
     terms = []
@@ -135,8 +135,8 @@ def split_tensors(tensors: Tensors) -> tuple[Tensors, Tensors]:
     return own, {name: tensor for name, tensor in tensors.items() if name not in own}
 
 
-def code_in(record: dict[str, Any], tensors: Tensors) -> TableCode:
-    """Return the code of which :func:`code_out` has written tensors and terms."""
+def table_code_in(record: dict[str, Any], tensors: Tensors) -> TableCode:
+    """Return the code of which :func:`table_code_out` has written tensors and terms."""
     n_inputs = entry(record, "n_inputs", int)
     arrays = _Arrays(tensors)
     terms = tuple(_term_in(term, arrays, n_inputs) for term in entry(record, "terms", list))
@@ -210,6 +210,15 @@ _CHECKS: dict[type[Term], Any] = {
 }
 
 
+def check_levels(code: TableCode, schema: TableSchema) -> None:
+    """Raise unless a schema has the levels that a code reads."""
+    for term in code.terms:
+        if isinstance(term, (OneHot, Lookup)):
+            n = term.n_levels if isinstance(term, OneHot) else len(term.table) - 2
+            known = len(schema.columns[term.column].levels)
+            require(n <= known, f"its encoder has {n} levels of a column that has {known}.")
+
+
 def schema_in(record: dict[str, Any], n_features: int) -> TableSchema:
     """Return the schema of which :func:`schema_out` has written JSON."""
     names = entry(record, "names", list, type(None))
@@ -242,18 +251,3 @@ def _column_in(record: Any, names: tuple[str, ...] | None, n_features: int) -> T
 
 def _are_different_texts(values: list[Any]) -> bool:
     return all(type(value) is str for value in values) and len(set(values)) == len(values)
-
-
-def check_together(code: TableCode | None, schema: TableSchema | None, n_features: int) -> None:
-    """Raise unless a code reads the raw numbers that a schema gives."""
-    if code is None:
-        require(schema is None, "it has a schema, but no encoder.")
-        return
-    d = n_features if schema is None else len(schema)
-    require(code.n_inputs == d, f"its encoder reads {code.n_inputs} columns, not {d}.")
-    for term in code.terms if schema is not None else ():
-        assert schema is not None
-        if isinstance(term, (OneHot, Lookup)):
-            n = term.n_levels if isinstance(term, OneHot) else len(term.table) - 2
-            known = len(schema.columns[term.column].levels)
-            require(n <= known, f"its encoder has {n} levels of a column that has {known}.")
