@@ -14,11 +14,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import nysplus
+from nysplus._bytes.budget import STORAGE
 from nysplus._bytes.quantise import pack_expansion
-from nysplus.expansion import STORED_TYPES
 from nysplus.export import to_json, to_onnx
 
-stored_types = st.sampled_from(("as fitted", *STORED_TYPES))
+stored_types = st.sampled_from(("as fitted", *STORAGE))
 
 
 def fitted(case, dtype):

@@ -90,11 +90,11 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     budget : None, str or int, default=None
         Largest size of the model: "16kB", "1.5MB" (1 kB is 1024 bytes), or a number of bytes. The
         number of landmarks (at most 2000), the type of the stored numbers (float32, float16, or
-        int8 with a scale per column) and, with `refine`, the rank of the map are chosen on
-        held-out rows. `n_components` is ignored. With an `encoder` a linear function of the coded
-        table, which needs no landmarks, is compared as well, down to a few hundred bytes: columns
-        that contribute least are left out; with `refine`, the numbers of a learned table model
-        are trained in 4 to 8 bits. The size reached is in `model_bytes_`.
+        integers of 4 to 8 bits with a scale per column) and, with `refine`, the rank of the map
+        are chosen on held-out rows. `n_components` is ignored. With an `encoder` a linear function
+        of the coded table, which needs no landmarks, is compared as well, down to a few hundred
+        bytes: columns that contribute least are left out; with `refine`, the numbers of a learned
+        table model are trained in 4 to 8 bits. The size reached is in `model_bytes_`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         Learn a weight per feature ("diagonal"), a linear map of the features ("full"), or a map
         to the given number of directions (an integer) before the fit, from the gradients of a
