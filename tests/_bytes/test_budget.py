@@ -83,6 +83,13 @@ def test_one_landmark_takes_the_least_bytes(shape):
         Budget(least - 1).checked_sizes(shape, most=30)
 
 
+def test_sizes_that_hardly_differ_are_not_compared():
+    shape = ModelShape(6, 4)
+    assert [size.n for size in Budget(1000).checked_sizes(shape, most=30)] == [24, 30]
+    assert [size.n for size in Budget(1000).checked_sizes(shape, most=29)] == [24]
+    assert [size.n for size in Budget(1000).checked_sizes(shape, most=110)] == [24, 49, 94]
+
+
 @pytest.mark.parametrize(("r", "smallest"), [(1, "int5"), (32, "int5"), (33, "int4")])
 def test_landmarks_of_many_columns_have_four_bits(r, smallest):
     assert ModelShape(r, 4).dtypes == (smallest, *TYPES)

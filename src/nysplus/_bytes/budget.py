@@ -23,6 +23,8 @@ Built = TypeVar("Built")
 UNITS = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30}
 # A float32 number (a scale of a column of integers, an intercept), or an index of a CSR matrix.
 NUMBER_BYTES = 4
+# Sizes that are compared differ by this factor at least.
+MIN_GROWTH = 1.25
 # More landmarks cost minutes, whatever the budget.
 MAX_LANDMARKS = 2000
 # Ranks that a learned map may have, and shares of the budget that it may take. A map of all
@@ -216,11 +218,15 @@ class Budget:
         ]
 
     def checked_sizes(self, shape: ModelShape, most: int) -> list[Size]:
-        """Return :meth:`sizes`, or raise if there is no room for a single landmark."""
+        """Return :meth:`sizes` that differ, or raise if there is no room for a single landmark."""
         sizes = self.sizes(shape, most)
         if not sizes:
             raise self._no_room(shape, shape.least_bytes())
-        return sizes
+        different = sizes[:1]
+        for size in sizes[1:]:
+            if size.n >= MIN_GROWTH * different[-1].n:
+                different.append(size)
+        return different
 
     def learned_sizes(self, d: int, L: int, most: int, max_rank: int) -> list[Size]:
         """Return the largest size for each rank that a learned map may have.
