@@ -99,7 +99,7 @@ def _kernel_value(kernel, x, z):
     return {
         "additive_chi2": lambda: -(squares / (x + z)).sum(),
         "chi2": lambda: np.exp(-gamma * (squares / (x + z)).sum()),
-        "cosine": lambda: dot / np.sqrt((x @ x) * (z @ z)),
+        "cosine": lambda: dot and dot / np.sqrt((x @ x) * (z @ z)),  # where 0/0 is 0
         "laplacian": lambda: np.exp(-gamma * np.abs(x - z).sum()),
         "linear": lambda: dot,
         "polynomial": lambda: (gamma * dot + kernel["coef0"]) ** kernel["degree"],

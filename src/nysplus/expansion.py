@@ -19,12 +19,11 @@ from nysplus.encoding.code import Code
 from nysplus.kernels import Kernel
 from nysplus.kernels.base import CACHED_VALUES
 
-# Storage types, the largest first.
-STORED_TYPES = ("float64", "float32", "float16", "int8")
-# The range is symmetric, so that zero is stored exactly: −128 is not used.
-LARGEST_INT8 = 127
 # Bits of a stored integer, at least and at most.
 MIN_BITS, MAX_BITS = 2, 8
+# Storage types of an array, the largest first.
+FLOATING_TYPES = ("float64", "float32", "float16")
+STORED_TYPES = (*FLOATING_TYPES, *(f"int{bits}" for bits in range(MAX_BITS, MIN_BITS - 1, -1)))
 # Fewer rows than this make products slow, whatever stays in cache.
 MIN_BLOCK_ROWS = 128
 
@@ -41,7 +40,10 @@ def stored_bytes(*arrays: Any) -> int:
 
 
 def largest_integer(bits: int) -> int:
-    """Return the largest integer of `bits` bits: they are −m … m with ``m = 2^(bits − 1) − 1``."""
+    """Return the largest integer of `bits` bits: they are −m … m with ``m = 2^(bits − 1) − 1``.
+
+    The range is symmetric, so that zero is stored exactly.
+    """
     return int(2 ** (bits - 1)) - 1
 
 
@@ -128,42 +130,49 @@ class PackedExpansion:
         return sum(part.n_bytes for part in parts if part is not None)
 
 
-def int8_scale(array: Float) -> npt.NDArray[np.float32]:
-    """Return ``max|v| / 127`` of every column in float32; 0 for a column of zeros."""
-    return np.asarray(np.abs(array).max(axis=0) / LARGEST_INT8, dtype=np.float32)
+def integer_bits(dtype: str) -> int | None:
+    """Return the bits of an integer type such as "int4"; None for a floating type."""
+    return None if dtype in FLOATING_TYPES else int(dtype.removeprefix("int"))
 
 
-def rounded(array: Float, scale: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
-    """Return ``array / scale`` rounded half to even, and clipped to −127 … 127."""
-    steps = np.zeros(array.shape)
+def column_scale(array: Float, bits: int, scale_type: str = "float32") -> npt.NDArray[Any]:
+    """Return ``max|v| / m`` of every column; 0 for a column of zeros."""
+    return np.asarray(np.abs(array).max(axis=0) / largest_integer(bits), dtype=scale_type)
+
+
+def rounded(array: Float, scale: npt.NDArray[Any], bits: int) -> npt.NDArray[np.int8]:
+    """Return ``array / scale`` rounded half to even, and clipped to −m … m."""
+    steps, m = np.zeros(array.shape), largest_integer(bits)
     np.divide(array, scale, out=steps, where=scale > 0)
-    return np.rint(steps).clip(-LARGEST_INT8, LARGEST_INT8).astype(np.int8)
+    return np.rint(steps).clip(-m, m).astype(np.int8)
 
 
-def pack_array(array: npt.NDArray[Any], dtype: str) -> PackedArray:
+def pack_array(array: npt.NDArray[Any], dtype: str, scale_type: str = "float32") -> PackedArray:
     """Return an array in the storage type `dtype`. O(size).
 
     Parameters
     ----------
     array : ndarray of one or two axes
         Finite numbers.
-    dtype : {"float64", "float32", "float16", "int8"}
-        For int8 every column has its own scale, ``max|v| / 127``, and an error of at most half
+    dtype : {"float64", "float32", "float16", "int8", "int7", …, "int2"}
+        For integers every column has its own scale, ``max|v| / m``, and an error of at most half
         the scale.
+    scale_type : {"float32", "float16"}, default="float32"
+        Type of the scales of integers.
     """
     if dtype not in STORED_TYPES:
         raise ValueError(f"dtype={dtype!r} is not known. Allowed are {list(STORED_TYPES)}.")
-    numbers = np.ascontiguousarray(array, dtype=np.float64)
+    numbers, bits = np.ascontiguousarray(array, dtype=np.float64), integer_bits(dtype)
     with np.errstate(over="ignore"):
-        checked = int8_scale(numbers) if dtype == "int8" else numbers.astype(dtype)
+        checked = numbers.astype(dtype) if bits is None else column_scale(numbers, bits, scale_type)
     if not np.isfinite(checked).all():
         raise ValueError(
             f"Numbers up to {np.abs(numbers).max():g} do not fit in {dtype}. Scale the features, "
             "or use a larger type."
         )
-    return (
-        PackedArray(rounded(numbers, checked), checked) if dtype == "int8" else PackedArray(checked)
-    )
+    if bits is None:
+        return PackedArray(checked)
+    return PackedArray(rounded(numbers, checked, bits), checked, bits)
 
 
 def _rounded(X: Any, dtype: np.dtype[Any]) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nysplus._bytes.budget import TYPES, Budget, ModelShape, Size, csr_model_bytes, make_budget
 from nysplus._bytes.quantise import pack_expansion
@@ -26,7 +28,7 @@ def test_what_is_no_size_is_named(budget):
         make_budget(budget)
 
 
-@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("dtype", ["int4", "int5", *TYPES])
 @pytest.mark.parametrize("map_shape", [(), (7,), (7, 4)])
 def test_as_many_landmarks_fit_as_are_stored(dtype, map_shape, rng):
     """With one landmark more than the formula says, the stored model exceeds the budget."""
@@ -54,10 +56,18 @@ def test_bytes_of_csr_landmarks_are_those_that_are_stored(diagonal, rng):
 
 def test_every_size_names_the_types_that_it_fits_in():
     shape = ModelShape(6, 4)
-    sizes = Budget(1000).sizes(shape, most=10**6)
-    assert [size.dtypes for size in sizes] == [TYPES, TYPES[:2], TYPES[:1]]
-    assert [size.n for size in sizes] == [24, 49, 94]
-    assert Budget(1000).sizes(shape, most=30) == [Size(24, None, TYPES), Size(30, None, TYPES[:2])]
+    sizes, dtypes = Budget(1000).sizes(shape, most=10**6), ("int5", *TYPES)
+    assert [size.dtypes for size in sizes] == [dtypes, dtypes[:3], dtypes[:2], dtypes[:1]]
+    assert [size.n for size in sizes] == [24, 49, 94, 141]
+    assert Budget(1000).sizes(shape, most=30) == [
+        Size(24, None, dtypes),
+        Size(30, None, dtypes[:3]),
+    ]
+    assert Budget(1000).sizes(shape, 10**6, TYPES) == [
+        Size(24, None, TYPES),
+        Size(49, None, TYPES[:2]),
+        Size(94, None, TYPES[:1]),
+    ]
     assert Budget(10).sizes(shape, most=30) == []
     csr = ModelShape(6, 4, csr_bytes=20.0)
     assert Budget(1000).sizes(csr, most=100) == [Size(27, None, ("float32",))]
@@ -71,6 +81,33 @@ def test_one_landmark_takes_the_least_bytes(shape):
     assert Budget(least).checked_sizes(shape, most=30)[0].n == 1
     with pytest.raises(ValueError, match=f"no room for a single landmark .* takes {least} bytes"):
         Budget(least - 1).checked_sizes(shape, most=30)
+
+
+def test_sizes_that_hardly_differ_are_not_compared():
+    shape = ModelShape(6, 4)
+    assert [size.n for size in Budget(1000).checked_sizes(shape, most=30)] == [24, 30]
+    assert [size.n for size in Budget(1000).checked_sizes(shape, most=29)] == [24]
+    assert [size.n for size in Budget(1000).checked_sizes(shape, most=110)] == [24, 49, 94]
+
+
+@pytest.mark.parametrize(("r", "smallest"), [(1, "int5"), (32, "int5"), (33, "int4")])
+def test_landmarks_of_many_columns_have_four_bits(r, smallest):
+    assert ModelShape(r, 4).dtypes == (smallest, *TYPES)
+
+
+@given(
+    n_bytes=st.integers(60, 5000),
+    r=st.integers(1, 40),
+    L=st.integers(1, 12),
+    map_shape=st.sampled_from(["none", "diagonal", "dense"]),
+    dtype=st.sampled_from(["int4", "int5", *TYPES]),
+)
+def test_the_most_landmarks_are_within_the_budget(n_bytes, r, L, map_shape, dtype):
+    shape = ModelShape(r, L, {"none": (), "diagonal": (r,), "dense": (9, r)}[map_shape])
+    n = Budget(n_bytes).landmarks(shape, dtype)
+    if n:
+        assert shape.n_bytes(dtype, n) <= n_bytes
+    assert shape.n_bytes(dtype, n + 1) > n_bytes
 
 
 def test_fewer_landmarks_are_built_until_they_fit():

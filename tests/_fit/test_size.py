@@ -6,10 +6,11 @@ import factories
 import numpy as np
 import pytest
 
-from nysplus._bytes.budget import TYPES, Budget, Size
-from nysplus._fit.size import choose_size, sizes_within
+from nysplus._bytes.budget import TYPES, Budget, ModelShape, Size
+from nysplus._bytes.quantise import quantise
+from nysplus._fit.size import ChosenSize, Version, choose_size, sizes_within, tried_versions
 from nysplus.kernels import RBF
-from nysplus.landmarks import Uniform
+from nysplus.landmarks import Uniform, select_landmarks
 
 
 @pytest.fixture
@@ -58,3 +59,49 @@ def test_a_single_size_can_be_scored_as_well(problem, rng):
     assert found.held_out is not None
     assert len(np.unique(found.held_out.rows)) == len(found.held_out.scores)
     assert 0.5 < found.held_out.mean < 1.0
+
+
+def _sizes(*counts):
+    return [Size(n, None, (f"type {n}",)) for n in counts]
+
+
+@pytest.mark.parametrize(
+    ("scores", "tried"),
+    [
+        ({1: 0.5, 2: 0.6, 3: 0.7, 4: 0.8}, [1, 2, 4]),  # the largest wins: none in between
+        ({1: 0.5, 2: 0.6, 3: 0.7, 4: 0.4}, [1, 2, 4, 3]),
+        ({1: 0.6, 2: 0.5, 3: 0.5, 4: 0.9}, [1, 2, 3]),  # more landmarks do not help
+        ({1: 0.6, 2: 0.5, 3: 0.7, 4: 0.9}, [1, 2, 3, 4]),
+        ({1: 0.5, 2: 0.6}, [1, 2]),
+        ({1: 0.5}, [1]),
+    ],
+)
+def test_sizes_are_tried_as_long_as_they_may_win(scores, tried):
+    asked = []
+
+    def versions(size):
+        asked.append(size.n)
+        return [Version(scores[size.n], -size.n, ChosenSize(size))]
+
+    found = tried_versions(_sizes(*scores), versions)
+    assert asked == tried
+    assert [version.chosen.size.n for version in found] == tried
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_bits_hold_up_on_rows_that_were_not_seen(digits, seed):
+    """At equal bytes, few bits are not worse than int8, the smallest type before them."""
+    X, y = digits
+    order = np.random.RandomState(seed).permutation(len(X))
+    fit, test = order[:1200], order[1200:]
+    problem = factories.problem(X[fit], y[fit], RBF(0.002), alphas=(1e-3, 1e-1))
+    shape = ModelShape(64, 10)
+    accuracies = {}
+    for dtype in ("int4", "int8"):
+        n = Budget(2048).landmarks(shape, dtype)
+        rng = np.random.RandomState(seed)
+        Z = select_landmarks(Uniform(), problem, n, rng).points
+        small = quantise(problem.fit(Z, rng).expansion, dtype, problem.blocks, rng)
+        assert small.n_bytes <= 2048
+        accuracies[dtype] = np.mean(small(X[test]).argmax(axis=1) == y[test])
+    assert accuracies["int4"] > accuracies["int8"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from copy import copy
 from functools import cache
@@ -24,6 +25,7 @@ from exported import (
 from factories import alter, classes, encoded_model, raw_numbers, with_few_bits
 
 from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus._bytes.bit_stream import unpack_bits
 from nysplus.export import register_converters, to_c, to_json, to_onnx
 from nysplus.export.c_model import c_model
 from nysplus.export.contents import contents_of
@@ -143,6 +145,37 @@ def test_the_bytes_of_tables_are_those_of_the_comment():
         assert n_bytes == model.model_bytes_
 
 
+def _table_bytes(folder, header):
+    """Return the bytes of all constant data of a compiled header, by name."""
+    (folder / "model.h").write_text(header)
+    (folder / "main.c").write_text('#include "model.h"\n')
+    subprocess.run([GCC, "-std=c99", "-O0", "-c", "main.c"], cwd=folder, check=True)
+    found = subprocess.run(["nm", "-S", "main.o"], cwd=folder, capture_output=True, check=True)
+    lines = (line.split() for line in found.stdout.decode().splitlines())
+    return {line[3]: int(line[1], 16) for line in lines if len(line) == 4 and line[2] in "rR"}
+
+
+@needs_gcc
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm is not there")
+@pytest.mark.parametrize("options", [{}, {"offset": True, "scale_type": np.float16}], ids=str)
+@pytest.mark.parametrize("bits", CASES, ids=str)
+def test_compiled_tables_take_the_bytes_of_the_model_and_its_classes(bits, options, tmp_path):
+    model = _model(bits, **options)
+    found = _table_bytes(tmp_path, to_c(model))
+    assert found.pop("nysplus_classes") == 4 * len(model.classes_)
+    assert sum(found.values()) == model.model_bytes_
+
+
+@needs_gcc
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm is not there")
+@pytest.mark.parametrize("bits", range(2, 9))
+def test_compiled_tables_of_a_regressor_take_the_bytes_of_the_model(bits, tmp_path):
+    model = NystroemRegressor(15, alpha=1.0, random_state=0).fit(X, Y)
+    bits = {"landmarks": bits, "dual_coef": bits}
+    alter(model, expansion=with_few_bits(model.expansion_, bits))
+    assert sum(_table_bytes(tmp_path, to_c(model)).values()) == model.model_bytes_
+
+
 @pytest.mark.parametrize(
     ("bits", "expected"),
     [({"landmarks": 8}, set()), ({"landmarks": 4}, {"nibble"}), ({"landmarks": 3}, {"bits"})],
@@ -151,6 +184,20 @@ def test_the_bytes_of_tables_are_those_of_the_comment():
 def test_only_functions_that_are_called_are_written(bits, expected):
     header = to_c(_model(bits))
     assert set(re.findall(r"static inline int nysplus_(nibble|bits)\(", header)) == expected
+
+
+@pytest.mark.parametrize("bits", CASES, ids=str)
+def test_c_tables_are_the_stored_integers(bits):
+    model, texts = _model(bits), {}
+    header = to_c(model)
+    for name, values in re.findall(r"nysplus_(\w+)\[\d+\] = \{([^}]*)\}", header):
+        texts[name] = values.replace(",", " ").split()
+    for name, number in bits.items():
+        stored = getattr(model.expansion_.packed, name)
+        found = np.array(texts[name], dtype=int)
+        if number < 8:
+            found = unpack_bits(found.astype(np.uint8), number, stored.values.shape)
+        np.testing.assert_array_equal(found.reshape(stored.values.shape), stored.values)
 
 
 @needs_gcc
@@ -201,6 +248,19 @@ def test_onnx(bits, dtype, options):
     assert _tensor_types(graph) == types
     opset = 21 if INT4 in types else 17
     assert [each.version for each in graph.opset_import] == [opset]
+
+
+@pytest.mark.parametrize("bits", CASES, ids=str)
+def test_onnx_tables_are_the_stored_integers(bits):
+    numpy_helper = pytest.importorskip("onnx.numpy_helper", reason="onnx is not installed")
+    model = _model(bits)
+    tensors = to_onnx(model, scores=True).graph.initializer
+    for name in bits:
+        values = getattr(model.expansion_.packed, name).values
+        (tensor,) = (tensor for tensor in tensors if re.fullmatch(rf"{name}_\d+", tensor.name))
+        found = numpy_helper.to_array(tensor).astype(np.int8)
+        transposed = found.shape != values.shape  # a product may need the columns first
+        np.testing.assert_array_equal(found.T if transposed else found, values)
 
 
 @pytest.mark.parametrize("metric", [None, "diagonal", 5])

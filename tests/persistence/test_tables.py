@@ -13,11 +13,11 @@ from safetensors import safe_open
 from sklearn.base import BaseEstimator
 
 from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus._bytes.budget import STORAGE
 from nysplus._bytes.quantise import pack_expansion
 from nysplus._fit.model import Columns
 from nysplus.encoding.code import Linear, TableCode
 from nysplus.encoding.schema import TableColumn, TableSchema
-from nysplus.expansion import STORED_TYPES
 from nysplus.persistence import load, parameters, save
 from nysplus.persistence.parameters import value_in, value_out
 from nysplus.persistence.tables import (
@@ -58,7 +58,7 @@ def _same_terms(one, other):
                 assert value.dtype == vars(b)[name].dtype
 
 
-@pytest.mark.parametrize("dtype", [None, *STORED_TYPES])
+@pytest.mark.parametrize("dtype", [None, *STORAGE])
 @pytest.mark.parametrize("metric", [None, "diagonal", 4])
 def test_models_come_back_bit_for_bit(tmp_path, dtype, metric):
     model, path = _model(dtype, metric=metric), tmp_path / "model"

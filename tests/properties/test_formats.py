@@ -10,15 +10,16 @@ import numpy as np
 from cases import assert_agree, cases, scores_of
 from exported import c_scores, json_scores, needs_gcc, onnx_outputs
 from factories import alter
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import nysplus
+from nysplus._bytes.budget import STORAGE
 from nysplus._bytes.quantise import pack_expansion
-from nysplus.expansion import STORED_TYPES
 from nysplus.export import to_json, to_onnx
+from nysplus.persistence.expansions import expansion_out
 
-stored_types = st.sampled_from(("as fitted", *STORED_TYPES))
+stored_types = st.sampled_from(("as fitted", *STORAGE))
 
 
 def fitted(case, dtype):
@@ -62,3 +63,23 @@ def test_c(case, dtype):
     with tempfile.TemporaryDirectory() as folder:
         found = c_scores(Path(folder), model, case.X, dtype="float64")
     assert_agree(found, scores_of(model, case.X), 1e-4)
+
+
+@settings(max_examples=20)
+@given(
+    n_bytes=st.integers(600, 3000),
+    d=st.integers(1, 40),
+    n_classes=st.integers(2, 6),
+    metric=st.sampled_from([None, "diagonal", 1]),
+    seed=st.integers(0, 100),
+)
+def test_no_budget_is_exceeded(n_bytes, d, n_classes, metric, seed):
+    """Bytes counted are bytes stored, and bytes of tensors in the file."""
+    rng = np.random.RandomState(seed)
+    X, y = rng.randn(150, d), np.arange(150) % n_classes
+    X[:, 0] += y
+    model = nysplus.NystroemClassifier(budget=n_bytes, metric=metric, random_state=0)
+    model.fit(X, y)
+    assert model.model_bytes_ <= n_bytes
+    tensors, _ = expansion_out(model.expansion_)
+    assert sum(tensor.nbytes for tensor in tensors.values()) == model.model_bytes_

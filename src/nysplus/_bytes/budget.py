@@ -5,6 +5,7 @@ The bytes of a fitted model are its `n_bytes` (:class:`~nysplus.expansion.Kernel
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,16 +15,16 @@ import numpy as np
 
 from nysplus._typing import Float
 from nysplus._validation import is_count
-from nysplus.expansion import bits_in_bytes, stored_bytes
+from nysplus.expansion import MAX_BITS, bits_in_bytes, stored_bytes
 
 Built = TypeVar("Built")
 
 # Bytes of a unit, which may be written in any case.
 UNITS = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30}
-# Storage types, the smallest first: float64 is never worth its bytes.
-TYPES = ("int8", "float16", "float32")
-# A float32 number (a scale of an int8 column, an intercept), or an index of a CSR matrix.
+# A float32 number (a scale of a column of integers, an intercept), or an index of a CSR matrix.
 NUMBER_BYTES = 4
+# Sizes that are compared differ by this factor at least.
+MIN_GROWTH = 1.25
 # More landmarks cost minutes, whatever the budget.
 MAX_LANDMARKS = 2000
 # Ranks that a learned map may have, and shares of the budget that it may take. A map of all
@@ -40,11 +41,39 @@ class NoRoomError(ValueError):
 
 
 class PartBits(NamedTuple):
-    """The bits of each number of the parts of a model with a learned map."""
+    """The bits of each number of the parts of a model.
+
+    2 to 8 bits are integers with a scale for each column; 16, 32 and 64 bits are floating numbers.
+    """
 
     map: int = 8
     landmarks: int = 8
     coefficients: int = 8
+
+
+# Storage types of a model, the smallest first. An integer type is named after its landmarks, which
+# are most of the numbers. The coefficients of many landmarks are large numbers that cancel: below 6
+# bits, scores are lost faster than landmarks are gained. A linear term has the bits of the map.
+STORAGE = {
+    "int4": PartBits(map=6, landmarks=4, coefficients=6),
+    "int5": PartBits(map=8, landmarks=5, coefficients=6),
+    "int8": PartBits(8, 8, 8),
+    "float16": PartBits(16, 16, 16),
+    "float32": PartBits(32, 32, 32),
+    "float64": PartBits(64, 64, 64),
+}
+# Storage types of numbers that are rounded once they are learned: float64 is never worth its bytes.
+TYPES = ("int8", "float16", "float32")
+# Columns of a landmark beyond which 4 bits are enough: errors of many columns average out.
+FEW_COLUMNS = 32
+
+
+def scale_type(dtype: str) -> str:
+    """Return the type of the scales of landmarks: beside few bits, float32 would be too large.
+
+    The scales of all other parts have float32: targets and features may have any unit.
+    """
+    return "float16" if STORAGE[dtype].landmarks < MAX_BITS else "float32"
 
 
 @dataclass(frozen=True)
@@ -96,29 +125,35 @@ class ModelShape:
         return self.r if len(self.map_shape) == 2 else None
 
     @property
+    def map_size(self) -> int:
+        """Numbers of the map."""
+        return math.prod(self.map_shape) if self.map_shape else 0
+
+    @property
     def dtypes(self) -> tuple[str, ...]:
         """The available storage types: CSR landmarks have float32 only."""
-        return TYPES if self.csr_bytes is None else ("float32",)
-
-    def landmark_bytes(self, dtype: str) -> float:
-        """Return the bytes of a landmark and its coefficients."""
         if self.csr_bytes is not None:
-            return self.csr_bytes + NUMBER_BYTES * self.L
-        return np.dtype(dtype).itemsize * (self.r + self.L)
+            return ("float32",)
+        return ("int5" if self.r <= FEW_COLUMNS else "int4", *TYPES)
 
-    def fixed_bytes(self, dtype: str) -> int:
-        """Return the bytes of everything but the landmarks and their coefficients."""
-        n_bytes = NUMBER_BYTES * self.L  # the intercept
-        if self.csr_bytes is not None:
-            n_bytes += NUMBER_BYTES  # row pointers are one more than rows
-        elif dtype == "int8":
-            n_bytes += NUMBER_BYTES * (self.r + self.L)
-        if len(self.map_shape) == 1:  # counted in float32, its type beside int8
-            n_bytes += NUMBER_BYTES * self.map_shape[0]
-        elif self.map_shape:
-            n_bytes += np.dtype(dtype).itemsize * self.map_shape[0] * self.r
-            n_bytes += NUMBER_BYTES * self.r if dtype == "int8" else 0
+    def n_bytes(self, dtype: str, n: int) -> float:
+        """Return the bytes of a model with `n` landmarks, rounded to a storage type."""
+        if self.csr_bytes is not None:  # row pointers are one more than rows
+            fixed = NUMBER_BYTES * (self.L + 1 + self.map_size)
+            return fixed + n * (self.csr_bytes + NUMBER_BYTES * self.L)
+        bits = STORAGE[dtype]
+        n_bytes = self._number_bytes(bits, n) + NUMBER_BYTES * self.L  # the intercept
+        if bits.landmarks <= MAX_BITS:
+            n_bytes += np.dtype(scale_type(dtype)).itemsize * self.r + NUMBER_BYTES * self.L
+            n_bytes += NUMBER_BYTES * self.r if len(self.map_shape) == 2 else 0
         return n_bytes
+
+    def _number_bytes(self, bits: PartBits, n: int) -> int:
+        """Return the bytes of P, Z and A without scales."""
+        if len(self.map_shape) == 1:  # counted in float32, its type beside integers
+            bits = bits._replace(map=8 * NUMBER_BYTES)
+        sizes = self.map_size, n * self.r, n * self.L
+        return sum(bits_in_bytes(*part) for part in zip(sizes, bits, strict=True))
 
     def bytes_in(self, bits: PartBits, n: int) -> int:
         """Return the bytes of a model with a dense map and `n` landmarks, trained in few bits.
@@ -126,13 +161,11 @@ class ModelShape:
         Columns of the map, the landmarks and the coefficients have scales, those of the landmarks
         offsets as well.
         """
-        sizes = self.map_shape[0] * self.r, n * self.r, n * self.L
-        numbers = sum(bits_in_bytes(*part) for part in zip(sizes, bits, strict=True))
-        return numbers + NUMBER_BYTES * (3 * self.r + 2 * self.L)
+        return self._number_bytes(bits, n) + NUMBER_BYTES * (3 * self.r + 2 * self.L)
 
     def least_bytes(self) -> int:
         """Return the bytes of a model with one landmark in its smallest storage type."""
-        return int(min(self.fixed_bytes(t) + self.landmark_bytes(t) for t in self.dtypes))
+        return int(min(self.n_bytes(dtype, 1) for dtype in self.dtypes))
 
 
 @dataclass(frozen=True)
@@ -160,31 +193,40 @@ class Budget:
 
     def landmarks(self, shape: ModelShape, dtype: str) -> int:
         """Return the number of landmarks within the budget; 0 if there is no room for one."""
-        left = self.available - shape.fixed_bytes(dtype)
-        return max(0, int(left // shape.landmark_bytes(dtype)))
+        return self._most(lambda n: shape.n_bytes(dtype, n))
 
     def landmarks_in(self, shape: ModelShape, bits: PartBits) -> int:
         """Return the number of landmarks within the budget, in few bits; 0 without room for one."""
-        each = (shape.r * bits.landmarks + shape.L * bits.coefficients) / 8
-        n = int((self.available - shape.bytes_in(bits, 0)) // each)
-        while n > 0 and shape.bytes_in(bits, n) > self.available:  # parts end with whole bytes
+        return self._most(lambda n: shape.bytes_in(bits, n))
+
+    def _most(self, n_bytes: Callable[[int], float]) -> int:
+        """Return the largest number of landmarks whose bytes are available."""
+        each = (n_bytes(8) - n_bytes(0)) / 8  # eight landmarks end with whole bytes
+        n = int((self.available - n_bytes(0)) // each)
+        while n > 0 and n_bytes(n) > self.available:
             n -= 1
         return max(n, 0)
 
-    def sizes(self, shape: ModelShape, most: int) -> list[Size]:
+    def sizes(
+        self, shape: ModelShape, most: int, dtypes: tuple[str, ...] | None = None
+    ) -> list[Size]:
         """Return the largest size of each storage type, with at most `most` landmarks."""
-        room = {dtype: self.landmarks(shape, dtype) for dtype in shape.dtypes}
+        room = {dtype: self.landmarks(shape, dtype) for dtype in dtypes or shape.dtypes}
         counts = sorted({min(n, most) for n in room.values()} - {0})
         return [
             Size(n, shape.rank, tuple(dtype for dtype in room if room[dtype] >= n)) for n in counts
         ]
 
     def checked_sizes(self, shape: ModelShape, most: int) -> list[Size]:
-        """Return :meth:`sizes`, or raise if there is no room for a single landmark."""
+        """Return :meth:`sizes` that differ, or raise if there is no room for a single landmark."""
         sizes = self.sizes(shape, most)
         if not sizes:
             raise self._no_room(shape, shape.least_bytes())
-        return sizes
+        different = sizes[:1]
+        for size in sizes[1:]:
+            if size.n >= MIN_GROWTH * different[-1].n:
+                different.append(size)
+        return different
 
     def learned_sizes(self, d: int, L: int, most: int, max_rank: int) -> list[Size]:
         """Return the largest size for each rank that a learned map may have.
@@ -204,7 +246,7 @@ class Budget:
                 min(known, key=lambda rank: abs(rank * d - share * self.available), default=1)
                 for share in MAP_SHARES
             }
-        sizes = [self.sizes(ModelShape(rank, L, (d, rank)), most) for rank in sorted(ranks)]
+        sizes = [self.sizes(ModelShape(rank, L, (d, rank)), most, TYPES) for rank in sorted(ranks)]
         return [largest for *_, largest in filter(None, sizes) if largest.n > 1]
 
     def largest_within(

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nysplus._bytes.budget import Budget, ModelShape, Size, csr_model_bytes
-from nysplus._bytes.quantise import quantise, representable_types
+from nysplus._bytes.quantise import compared_types, quantise
 from nysplus._compression.pruning import (
     DEFAULT_PRUNING,
     PruningRules,
@@ -71,11 +71,11 @@ class SmallerModel:
     continued: Callable[[], KernelExpansion] | None = None
 
     def versions(self, blocks: RowBlocks) -> Iterator[SmallerModel]:
-        """Yield the model in each storage type, with coefficients solved again on some rows."""
+        """Yield the model in the storage types to compare, with coefficients solved again."""
         if not self.dtypes:
             yield self
             return
-        for dtype in representable_types(self.expansion, self.dtypes):
+        for dtype in compared_types(self.expansion, self.dtypes):
             rng = np.random.RandomState(0)  # the same rows for all types
             small = quantise(self.expansion, dtype, blocks, rng)
             yield replace(self, expansion=small, dtypes=(dtype,))

@@ -43,6 +43,10 @@ from nysplus._validation import check_positive
 from nysplus.encoding.code import Code
 from nysplus.expansion import KernelExpansion, stored_bytes
 
+# Sizes that are tried: few bits, int8 and float16. Float32 would leave fewer landmarks, and scores
+# to reproduce are the same to float16.
+MAX_SIZES = 3
+
 
 @dataclass(frozen=True)
 class CompressionRules:
@@ -85,7 +89,8 @@ def compress_model(
         Number of landmarks of the copy.
     budget : int or str, optional
         Bytes of the copy at most, such as 16384 or "16kB", instead of `n_components`. Numbers are
-        stored in float32, float16 or int8, and the number of landmarks follows from the budget.
+        stored in float32, float16, or integers of 4 to 8 bits, and the number of landmarks follows
+        from the budget.
     X : rows, as for `fit`, optional
         Rows like those to be predicted, of which at most 25,000 are drawn: held-out rows among
         them choose the best of several smaller models. Without rows the smaller model is fitted to
@@ -283,7 +288,7 @@ def _sizes(expansion: KernelExpansion, budget: Budget) -> list[Size]:
     if sp.issparse(expansion.landmarks):
         # their bytes differ: they are removed until the others are within the budget
         return [Size(n, None, ("float32",))]
-    return budget.checked_sizes(model_shape(expansion), n)
+    return budget.checked_sizes(model_shape(expansion), n)[-MAX_SIZES:]
 
 
 def _rows(model: Any, X: Any, y: Any, max_rows: int, rng: np.random.RandomState) -> Block:

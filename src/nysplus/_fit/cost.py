@@ -251,7 +251,8 @@ def _n_landmarks(estimator: Any, shape: tuple[int, int]) -> int:
     n_rows, n_features = shape
     budget = make_budget(estimator.budget)
     if budget is not None:
-        room = budget.landmarks(ModelShape(n_features, 1), "int8")
+        model = ModelShape(n_features, 1)
+        room = budget.landmarks(model, model.dtypes[0])
         return max(1, min(room, most_landmarks(n_rows)))
     selector = make_selector(estimator.selection)
     if isinstance(selector, GivenLandmarks):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nysplus._bytes.budget import NUMBER_BYTES, TYPES, Budget, NoRoomError
+from nysplus._bytes.budget import NUMBER_BYTES, STORAGE, TYPES, Budget, NoRoomError
 from nysplus._bytes.quantise import ROUNDING_ROWS, pack_expansion, representable_types
 from nysplus._fit.size import HeldOutScores
 from nysplus._fit.table import Table
@@ -26,9 +26,11 @@ from nysplus._rows.encoded import Encoding, TableEncoding
 from nysplus._typing import Float
 from nysplus.encoding.code import TableCode
 from nysplus.encoding.fitting import NumberCode
-from nysplus.expansion import KernelExpansion
+from nysplus.expansion import MAX_BITS, KernelExpansion, bits_in_bytes
 from nysplus.kernels import Linear
 
+# Storage types of a linear function, the smallest first: its numbers have 6, 8, 16 or 32 bits.
+LINEAR_TYPES = ("int4", *TYPES)
 # The smallest unit of scores.
 TINY = 1e-30
 
@@ -117,10 +119,11 @@ class _Candidate:
         return cls(encoding, function, scores, losses, float(weight @ losses / weight.sum()))
 
 
-def linear_bytes(code: TableCode, n_outputs: int, dtype: str = "int8") -> int:
+def linear_bytes(code: TableCode, n_outputs: int, dtype: str = LINEAR_TYPES[0]) -> int:
     """Return the bytes of a linear function of a code, with its intercept and the code."""
-    scales = NUMBER_BYTES * n_outputs if dtype == "int8" else 0
-    numbers = np.dtype(dtype).itemsize * code.n_columns * n_outputs
+    bits = STORAGE[dtype].map
+    scales = NUMBER_BYTES * n_outputs if bits <= MAX_BITS else 0
+    numbers = bits_in_bytes(code.n_columns * n_outputs, bits)
     return code.n_bytes + numbers + scales + NUMBER_BYTES * n_outputs
 
 
@@ -280,7 +283,7 @@ class _Search:
             scaling = fit_scaling(best.scores / unit, held_out.labels, held_out.weight)
         (final,) = LinearPath(others).functions((best.function.alpha,))
         model, some = _expansion(final.in_unit(unit)), others.X[:: -(-len(others) // ROUNDING_ROWS)]
-        dtype = self._type(best, held_out, representable_types(model, TYPES))
+        dtype = self._type(best, held_out, representable_types(model, LINEAR_TYPES))
         return LinearModel(
             pack_expansion(model, dtype, some),
             best.encoding.code,
@@ -336,7 +339,10 @@ def _smaller(
     code, n_outputs = encoding.code, len(function.b)
     ends = np.cumsum([term.n_columns for term in code.terms])
     parts = [slice(end - term.n_columns, end) for term, end in zip(code.terms, ends, strict=True)]
-    costs = np.array([term.n_bytes + 2 + term.n_columns * n_outputs for term in code.terms])
+    bits = STORAGE[LINEAR_TYPES[0]].map
+    costs = np.array(
+        [term.n_bytes + 2 + bits_in_bytes(term.n_columns * n_outputs, bits) for term in code.terms]
+    )
     values = np.array(
         [np.einsum("il,ij,jl->", function.B[p], scatter[p, p], function.B[p]) for p in parts]
     )

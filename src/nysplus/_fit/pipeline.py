@@ -312,8 +312,10 @@ def choose_model_size(
     sizes = sizes_within(resolved.budget, problem, selector, P, rng)
     if resolved.table is not None and plan.refinement is not None:
         # one of several candidates, which held-out rows compare in any case
-        n, dtypes = min(sizes[-1].n, rules.max_unrefined), sizes[-1].dtypes
-        return ModelSize(n, Limit(resolved.budget, resolved.given.n_features, dtypes[0]))
+        n = min(sizes[-1].n, rules.max_unrefined)
+        dtypes = next(size.dtypes for size in sizes if size.n >= n)
+        dtype = "int8" if "int8" in dtypes else dtypes[0]
+        return ModelSize(n, Limit(resolved.budget, resolved.given.n_features, dtype))
     found = _chosen_size(resolved, sizes, rng)
     limit = Limit(resolved.budget, resolved.given.n_features, found.size.dtypes[0])
     return ModelSize(found.size.n, limit, found.held_out)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from nysplus._bytes.budget import (
     csr_model_bytes,
     most_landmarks,
 )
-from nysplus._bytes.quantise import out_of_range, quantise, representable_types
+from nysplus._bytes.quantise import compared_types, out_of_range, quantise
 from nysplus._holdout import best_of, row_scores, split
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.projected import projected
@@ -163,7 +164,8 @@ def choose_size(
 ) -> ChosenSize:
     """Return the best of several sizes on held-out rows, with a single storage type.
 
-    O(N n (d + n)) for each, on at most 20,000 rows or ten per landmark.
+    Not all sizes are tried (:func:`tried_versions`).
+    O(N n (d + n)) for each size, on at most 20,000 rows or ten per landmark.
 
     Parameters
     ----------
@@ -184,21 +186,60 @@ def choose_size(
     held_out, rows = trial_rows(given, max(size.n for size in sizes), rng)
     problem = replace(problem, blocks=projected(rows, projection))
 
-    def models(size: Size) -> Iterator[tuple[Size, KernelExpansion]]:
-        """Yield the model of a size in every storage type."""
+    def versions(size: Size) -> Iterator[Version]:
+        """Yield the model of a size in the storage types that are compared."""
         Z = select_landmarks(selector, problem, min(size.n, rows.n_candidates), rng).points
-        model = replace(problem.fit(Z, rng).expansion, projection=projection)
-        for dtype in representable_types(model, size.dtypes):
-            yield replace(size, dtypes=(dtype,)), quantise(model, dtype, rows, rng)
+        exact = replace(problem.fit(Z, rng).expansion, projection=projection)
+        for dtype in compared_types(exact, size.dtypes):
+            model = quantise(exact, dtype, rows, rng)
+            found = HeldOutScores.of(model, held_out)
+            chosen = ChosenSize(replace(size, dtypes=(dtype,)), found)
+            yield Version(found.mean, -model.n_bytes, chosen)
+        advance(rows.n_rows)
 
-    scored: list[tuple[float, int, ChosenSize]] = []
-    with given.progress.stage("size", len(sizes) * rows.n_rows, len(sizes)) as advance:
-        for size in sizes:
-            for one, model in models(size):
-                found = HeldOutScores.of(model, held_out)
-                scored.append((found.mean, -model.n_bytes, ChosenSize(one, found)))
-            advance(rows.n_rows)
-    if not scored:
+    with given.progress.stage("size", None, None) as advance:
+        tried = tried_versions(sizes, versions)
+    if not tried:
         raise out_of_range()
-    # of equal scores the fewest bytes
-    return best_of(scored, lambda each: each[:2])[2]
+    return best_of(tried, _quality).chosen
+
+
+class Version(NamedTuple):
+    """A model of a size in a storage type: of equal scores the one of fewest bytes is better."""
+
+    score: float
+    minus_bytes: int
+    chosen: ChosenSize
+
+
+def _quality(version: Version) -> tuple[float, int]:
+    return version[:2]
+
+
+def tried_versions(
+    sizes: list[Size], versions: Callable[[Size], Iterable[Version]]
+) -> list[Version]:
+    """Return the versions of those sizes that are worth their time.
+
+    The two smallest sizes, which cost least, are compared first. If the larger of them is better,
+    the largest size comes next, and sizes in between are tried only where it is not better. If not,
+    larger sizes are tried one after the other as long as they are better.
+
+    Parameters
+    ----------
+    sizes : list of Size
+        The smallest first.
+    versions : callable
+        From a size to its versions.
+    """
+    tried = [version for size in sizes[:2] for version in versions(size)]
+
+    def is_best(size: Size) -> bool:
+        return bool(tried) and best_of(tried, _quality).chosen.size.n == size.n
+
+    growing = is_best(sizes[:2][-1])
+    for size in sizes[:1:-1] if growing else sizes[2:]:
+        tried += versions(size)
+        if is_best(size) == growing:
+            break
+    return tried

@@ -22,7 +22,7 @@ from nysplus._fit.parameters import (
     SelectionLike,
     advising,
 )
-from nysplus._learning.refine import Refinement
+from nysplus._learning.refinement import Refinement
 from nysplus._rows.opening import TargetSpec
 from nysplus._rows.target_codes import ClassCode, TargetCode
 from nysplus._runtime.progress import with_callbacks
@@ -90,11 +90,11 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     budget : None, str or int, default=None
         Largest size of the model: "16kB", "1.5MB" (1 kB is 1024 bytes), or a number of bytes. The
         number of landmarks (at most 2000), the type of the stored numbers (float32, float16, or
-        int8 with a scale per column) and, with `refine`, the rank of the map are chosen on
-        held-out rows. `n_components` is ignored. With an encoder of tables a linear function of the
-        code, which needs no landmarks, is compared as well, down to a few hundred bytes: columns
-        that contribute least are left out; with `refine`, the numbers of a learned table model are
-        trained in 4 to 8 bits. The size reached is in `model_bytes_`.
+        integers of 4 to 8 bits with a scale per column) and, with `refine`, the rank of the map
+        follow from the bytes, the features and held-out rows; refined models are trained in the
+        bits that they are stored in. `n_components` is ignored. With an encoder of tables a linear
+        function of the code, which needs no landmarks, is compared as well, down to a few hundred
+        bytes: columns that contribute least are left out. The size reached is in `model_bytes_`.
     metric : None, "diagonal", "full", int or LearnedMetric, default=None
         Learn a weight per feature ("diagonal"), a linear map of the features ("full"), or a map
         to the given number of directions (an integer) before the fit, from the gradients of a

@@ -317,6 +317,11 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
     off with the distance give the intercepts as scores of rows far from all landmarks, infinite
     rows included.
 
+    The tables take `model_bytes_` bytes of flash memory; those of a classifier with integer classes
+    take 4 bytes more for each class. Integers of 2 to 7 bits are packed without gaps, and unpacked
+    one by one where they are used. The compiler adds the instructions, some constants, and bytes
+    between tables that align them.
+
     A model that encodes tables takes a row of raw numbers, in an order that the comment at the top
     lists: numbers, seconds since 1970 in UTC for dates, and for each category a constant of an
     enum of its levels (``NYSPLUS_CITY_ROME``), −1 for any other level. NAN stands for a gap, also
@@ -356,8 +361,8 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
     if dtype not in ("auto", "float32", "float64"):
         raise ValueError(
             f"dtype={dtype!r} is not allowed. Pass 'auto' (as the model is stored, but float32 for "
-            "float64), 'float32' or 'float64'; a model is stored in float16 or int8 if it is "
-            "fitted or compressed to a budget."
+            "float64), 'float32' or 'float64'; a model is stored in float16 or in integers "
+            "if it is fitted or compressed to a budget."
         )
     prefix, written = identifier(name), c_model(contents_of(model), dtype)
     _check_change(written.change)

@@ -1,8 +1,8 @@
 """Measure the bytes of a model in each export format, and the speed of predictions there.
 
-A classifier is fitted to float32 rows and stored in float32 and in int8. Each is written in every
-format and, if the format computes, predicts the same test rows: all at once, and one at a time.
-Times are medians of five.
+A classifier is fitted to float32 rows and stored in float32, in int8, and with landmarks in 4 bits.
+Each is written in every format and, if the format computes, predicts the same test rows: all at
+once, and one at a time. Times are medians of five.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nysplus_experiments.harness.problems import chosen_datasets, load_problem
 from nysplus_experiments.harness.records import Row
 
 DATASETS = ("digits", "usps")
-STORAGE = ("float32", "int8")
+STORAGE = ("float32", "int8", "int4")
 LANDMARKS = 200
 MAX_TRAIN_ROWS, MAX_TEST_ROWS = 5_000, 2_000
 SINGLE_ROWS = 200

@@ -28,6 +28,9 @@ ROWS = [
     export("digits", "int8", "Python", 1024, 1.5, 80.0, 0.0),
     export("digits", "int8", "safetensors", 2048, None, None, None),
     export("digits", "int8", "C", 1024, 18.0, 18.0, 3.4e-5),
+    export("digits", "int4", "Python", 512, 1.25, 90.0, 0.0),
+    export("digits", "int4", "safetensors", 1536, None, None, None),
+    export("digits", "int4", "C", 512, 24.0, 24.0, 1e-5),
     export("usps", "float32", "Python", 8192, 2.0, 100.0, 0.0),
     export("usps", "float32", "safetensors", 8192 + 512, None, None, None),
     export("usps", "float32", "C", 8192, 20.0, 20.0, 0.0),
@@ -41,22 +44,24 @@ def test_the_guide_names_every_export():
         assert f"{name}(" in text
 
 
-def test_a_line_has_both_types_side_by_side():
+def test_a_line_has_all_types_side_by_side():
     header, _, *lines = page.export_table(records.frame(ROWS, exports.Export)).splitlines()
-    assert header.startswith("| data | format | kB: float32 | kB: int8 | µs per row, all at once: ")
+    assert header.startswith(
+        "| data | format | kB: float32 | kB: int8 | kB: int4 | µs per row, all at once: "
+    )
     assert lines == [
-        "| digits | Python | 4.0 | 1.0 | 1.0 | 1.5 | 100 | 80 | 0 |",
-        "| digits | safetensors | 5.0 | 2.0 | – | – | – | – | – |",
-        "| digits | C | 4.0 | 1.0 | 12 | 18 | 12 | 18 | 3e-05 |",
-        "| USPS | Python | 8.0 | – | 2.0 | – | 100 | – | 0 |",
-        "| USPS | safetensors | 8.5 | – | – | – | – | – | – |",
-        "| USPS | C | 8.0 | – | 20 | – | 20 | – | 0 |",
+        "| digits | Python | 4.0 | 1.0 | 0.5 | 1.0 | 1.5 | 1.2 | 100 | 80 | 90 | 0 |",
+        "| digits | safetensors | 5.0 | 2.0 | 1.5 | – | – | – | – | – | – | – |",
+        "| digits | C | 4.0 | 1.0 | 0.5 | 12 | 18 | 24 | 12 | 18 | 24 | 3e-05 |",
+        "| USPS | Python | 8.0 | – | – | 2.0 | – | – | 100 | – | – | 0 |",
+        "| USPS | safetensors | 8.5 | – | – | – | – | – | – | – | – | – |",
+        "| USPS | C | 8.0 | – | – | 20 | – | – | 20 | – | – | 0 |",
     ]
 
 
 def test_accuracies_are_those_of_the_models():
-    assert page.accuracy_table(records.frame(ROWS[:6], exports.Export)).splitlines()[2:] == [
-        "| digits | 98.77 | 98.77 |"
+    assert page.accuracy_table(records.frame(ROWS[:9], exports.Export)).splitlines()[2:] == [
+        "| digits | 98.77 | 98.77 | 98.77 |"
     ]
 
 
