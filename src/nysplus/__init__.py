@@ -1,6 +1,6 @@
 """Kernel-machine accuracy in kilobytes, on a laptop, behind the scikit-learn API."""
 
-from nysplus._learning.refine import Refinement
+from nysplus._learning.refinement import Refinement
 from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap
 from nysplus._runtime.checkpoint import Checkpoint
 from nysplus._tuning.metric import LearnedMetric

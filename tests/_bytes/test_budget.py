@@ -63,11 +63,6 @@ def test_every_size_names_the_types_that_it_fits_in():
         Size(24, None, dtypes),
         Size(30, None, dtypes[:3]),
     ]
-    assert Budget(1000).sizes(shape, 10**6, TYPES) == [
-        Size(24, None, TYPES),
-        Size(49, None, TYPES[:2]),
-        Size(94, None, TYPES[:1]),
-    ]
     assert Budget(10).sizes(shape, most=30) == []
     csr = ModelShape(6, 4, csr_bytes=20.0)
     assert Budget(1000).sizes(csr, most=100) == [Size(27, None, ("float32",))]
@@ -123,30 +118,3 @@ def test_fewer_landmarks_are_built_until_they_fit():
     assert tried == sorted(tried, reverse=True)
     with pytest.raises(ValueError, match="takes 103 bytes"):
         Budget(102).largest_within(100, shape, build, int)
-
-
-def test_maps_take_a_share_of_the_bytes():
-    for size in Budget(4096).learned_sizes(784, 10, 1000, 784):
-        assert size.n >= 2
-        assert 784 * size.rank < 4096
-    # all features where they are few, and none where no map fits
-    assert Budget(65536).learned_sizes(16, 26, 10**4, 16) == [Size(1546, 16, ("int8",))]
-    assert Budget(65536).learned_sizes(10**5, 2, 1000, 10**5) == []
-
-
-def test_a_map_leaves_room_for_two_landmarks():
-    sizes = [size for n in range(40, 400) for size in Budget(n).learned_sizes(20, 1, 1000, 20)]
-    assert min(size.n for size in sizes) == 2
-
-
-def test_the_smallest_map_has_one_direction():
-    sizes = Budget(4096).learned_sizes(50, 1, 1000, 1)
-    assert [size.rank for size in sizes] == [1]
-
-
-def test_maps_of_many_sizes_are_tried():
-    """From about a tenth of the bytes to more than half of them."""
-    shares = [50 * size.rank / 4096 for size in Budget(4096).learned_sizes(50, 1, 1000, 50)]
-    assert len(shares) == 4
-    assert 0.07 < shares[0] < 0.13
-    assert 0.5 < shares[-1] < 0.8

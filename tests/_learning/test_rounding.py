@@ -66,7 +66,9 @@ def test_the_stored_model_is_what_was_trained(kind, bits, targets_of, rng):
     X = rng.standard_normal((80, D)) * UNITS + [5.0, 0.0, 0.0, 100.0, 1.0]
     block = Block(X, np.arange(80), targets_of(kind, 80))
     setup = TrainingSetup.of(block, R, rng, RBF(1.0))
-    p = setup.train(setup.first(X[:N], 0.15), TrainingOptions(50, 32, bits=bits), seed=0)
+    p = setup.train(
+        setup.first(setup.coordinates(X[:N]), 0.15), TrainingOptions(50, 32, bits=bits), seed=0
+    )
     expansion = setup.expansion(p, np.dtype(np.float64), score_unit=2.0)
     expected = Gradient(p, setup.b, 80).scores(setup.rows.X) / 2.0
     if kind == "values":
@@ -91,7 +93,7 @@ def test_rounding_while_training_is_better_than_rounding_afterwards(moons):
     X, y = moons
     block = Block(X, np.arange(len(X)), ClassTargets(y, 2))
     setup = TrainingSetup.of(block, 2, np.random.RandomState(0), RBF(1.0))
-    first, bits = setup.first(X[:20], 0.15), PartBits(3, 3, 3)
+    first, bits = setup.first(setup.coordinates(X[:20]), 0.15), PartBits(3, 3, 3)
 
     def loss(options):
         p = setup.train(first, options, seed=0)

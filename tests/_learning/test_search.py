@@ -8,9 +8,9 @@ import factories
 import numpy as np
 import pytest
 
-from nysplus._bytes.budget import Size
+from nysplus._bytes.budget import Budget, PartBits, Size
 from nysplus._learning.candidates import Candidate, Deadline, Recipe, SearchRules
-from nysplus._learning.refine import Refinement
+from nysplus._learning.refinement import Refinement
 from nysplus._learning.search import RefinementSearch
 from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.training import TrainingOptions
@@ -43,37 +43,71 @@ def test_the_unrefined_model_is_scored_on_rows_that_it_has_not_seen(search, moon
         assert not held_out & {tuple(row) for row in fold.landmarks}
         assert set(fold.others) == set(range(300)) - set(positions)
     # with many rows per landmark it is not fitted again
-    start = replace(search.start, landmarks=X[:2], dual_coef=search.start.dual_coef[:2])
+    start = replace(search.start, landmarks=X[:1], dual_coef=search.start.dual_coef[:1])
     fold = replace(search, start=start).hold_out(search.folds()[0])
-    np.testing.assert_array_equal(fold.landmarks, X[:2])
+    np.testing.assert_array_equal(fold.landmarks, X[:1])
 
 
 def test_the_number_of_folds_follows_the_rows():
     assert [SearchRules().count_folds(n) for n in (10_000, 10_001, 200_000)] == [5, 10, 40]
 
 
+# Rules by which no rows are clean, and recipes are compared.
+NOISY = SearchRules(clean_errors=-1.0)
+
+
 def test_the_first_recipe_is_kept_unless_another_is_convincing(search):
     recipes = Refinement(n_epochs=3).recipes(300)
-    eager = replace(search, rules=SearchRules(convincing=-np.inf)).run([Size(30, 2)], recipes)
+    eager = replace(search, rules=replace(NOISY, convincing=-np.inf)).run(Size(30, 2), recipes)
     best = int(np.argmax(eager.candidate_scores))
     assert best > 0
     assert eager.candidate.recipe is recipes[best]
-    stubborn = replace(search, rules=SearchRules(convincing=np.inf)).run([Size(30, 2)], recipes)
+    stubborn = replace(search, rules=replace(NOISY, convincing=np.inf)).run(Size(30, 2), recipes)
     assert stubborn.candidate.recipe is recipes[0]
     assert stubborn.candidate_scores == eager.candidate_scores
 
 
-def test_runs_are_lengthened_while_that_helps(search):
-    """From a short run of a quarter to a complete run, then twice and four times as long."""
-    rules = SearchRules(few_rows=100, short_rows=100, short_cost=0.0)
-    recipes = [
-        replace(recipe, max_lengthening=4.0) for recipe in Refinement(n_epochs=1).recipes(300)
-    ]
-    found = replace(search, rules=rules).run([Size(30, 2)], recipes)
-    assert found.candidate.length in (0.25, 1.0, 2.0, 4.0)
-    n_steps = found.candidate.recipe.options.n_steps
-    assert found.candidate.options.n_steps == max(1, int(found.candidate.length * n_steps))
-    assert found.candidate.length > 0.25  # a quarter of an epoch is a step
+def test_clean_rows_get_one_long_run(search):
+    recipes = Refinement().recipes(300)
+    found = replace(search, rules=SearchRules(clean_errors=1.0)).run(Size(30, 2), recipes)
+    assert len(found.candidate_scores) == 1
+    assert found.candidate.recipe is recipes[0]
+    assert found.candidate.length == pytest.approx(300 / 30 / SearchRules().length_ratio)
+
+
+@pytest.mark.parametrize(
+    ("n", "run_cost", "length"), [(5, 1e30, 6.0), (30, 1e30, 10 / 6), (30, 0.0, 1.0)]
+)
+def test_long_runs_are_limited_by_rows_per_landmark_and_by_operations(search, n, run_cost, length):
+    (recipe, *_) = Refinement().recipes(300)
+    run = replace(search, rules=SearchRules(run_cost=run_cost))._long(Size(n, 2), recipe)
+    assert run.length == pytest.approx(length)
+
+
+def test_models_of_noisy_rows_grow_while_that_helps(search):
+    recipes = Refinement(n_epochs=3).recipes(300)
+    rules = replace(NOISY, least_rung=2)
+    for rising, n in ((np.inf, 10), (-np.inf, 100)):
+        grown = replace(search, budget=Budget(4096), rules=replace(rules, rising=rising))
+        found = grown.run(Size(100, 2), recipes).candidate.size
+        assert (found.n, found.rank) == (n, 2)
+        assert found.bits == PartBits(8, 8, 8)  # the few landmarks leave room
+
+
+def test_without_a_budget_the_number_of_landmarks_is_the_users(search):
+    recipes = Refinement(n_epochs=3).recipes(300)
+    found = replace(search, rules=NOISY).run(Size(30, 2), recipes)
+    assert found.candidate.size == Size(30, 2)
+
+
+def test_runs_of_the_largest_model_become_longer_while_that_helps(search):
+    recipes = [replace(recipe, max_length=5.0) for recipe in Refinement(n_epochs=1).recipes(300)]
+    for rising, length in ((-np.inf, 4.0), (np.inf, 1.0)):
+        rules = replace(NOISY, rising=rising)
+        found = replace(search, rules=rules).run(Size(30, 2), recipes)
+        assert found.candidate.length == length
+        n_steps = found.candidate.recipe.options.n_steps
+        assert found.candidate.options.n_steps == int(length * n_steps)
 
 
 def test_a_candidate_costs_what_its_run_does():

@@ -26,7 +26,7 @@ def test_the_expansion_is_what_was_trained(kind, rank, sparse, kernel, targets_o
     given = sp.csr_matrix(X) if sparse else X
     block = Block(given, np.arange(80), targets_of(kind, 80))
     setup = TrainingSetup.of(block, rank, rng, kernel)
-    p = setup.first(given[:N], 0.15)
+    p = setup.first(setup.coordinates(given[:N]), 0.15)
     p.A[:] += 0.1 * rng.standard_normal(p.A.shape)
     expansion = setup.expansion(p, np.dtype(np.float64), score_unit=2.0)
     expected = Gradient(p, setup.b, 80, setup.rows.shift).scores(setup.rows.X) / 2.0
@@ -45,7 +45,7 @@ def test_values_are_learned_in_their_own_units(rng):
     scaled, share = setup.rows.loss.Y, weight / weight.sum()
     np.testing.assert_allclose(share @ scaled, 0.0, atol=1e-5)
     np.testing.assert_allclose(share @ scaled**2, [1.0, 1.0, 0.0], atol=1e-5)
-    expansion = setup.expansion(setup.first(X[:N], 0.15), np.dtype(np.float64))
+    expansion = setup.expansion(setup.first(setup.coordinates(X[:N]), 0.15), np.dtype(np.float64))
     # before training, and far from all landmarks ever after
     np.testing.assert_allclose(expansion(X), np.tile(share @ Y, (80, 1)), rtol=1e-12)
 
@@ -64,7 +64,7 @@ def test_the_first_width_is_in_units_of_the_nearest_landmarks(targets_of, rng):
     X = rng.standard_normal((200, D))
     setup = TrainingSetup.of(Block(X, np.arange(200), targets_of("classes", 200)), D, rng)
     Z = X[:20]
-    p = setup.first(Z, 0.15)
+    p = setup.first(setup.coordinates(Z), 0.15)
     D2 = ((setup.U[:, None] - (Z - setup.mean)) ** 2).sum(axis=2)
     typical = np.median(np.sort(D2, axis=1)[:, :3].mean(axis=1))
     scale = np.sqrt(0.15 / typical)
@@ -79,7 +79,9 @@ def test_sparse_rows_train_as_dense_ones_do(rng):
     for given in (X, rows):
         block = Block(given, np.arange(300), targets)
         setup = TrainingSetup.of(block, 6, np.random.RandomState(0))
-        p = setup.train(setup.first(X[:15], 0.15), TrainingOptions(30, 32), seed=0)
+        p = setup.train(
+            setup.first(setup.coordinates(X[:15]), 0.15), TrainingOptions(30, 32), seed=0
+        )
         models.append(setup.expansion(p, np.dtype(np.float64)))
     np.testing.assert_allclose(models[1](rows), models[0](X), rtol=1e-2, atol=1e-3)
 
@@ -89,7 +91,7 @@ def test_training_continues_with_all_rows(targets_of, rng):
     X = rng.standard_normal((80, D))
     setup = TrainingSetup.of(Block(X, np.arange(80), targets_of("classes", 80)), D, rng)
     options = TrainingOptions(20, 16)
-    trained = setup.train(setup.first(X[:N], 0.15), options, 0, np.arange(40))
+    trained = setup.train(setup.first(setup.coordinates(X[:N]), 0.15), options, 0, np.arange(40))
     found = setup.continue_training(trained, options, 0)
     expected = setup.train(trained, options.continued(), 0, np.arange(80))
     np.testing.assert_array_equal(found.flat, expected.flat)

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from table_views import SmallViews
 
-from nysplus._bytes.budget import Budget, Limit, ModelShape, Size
+from nysplus._bytes.budget import Budget, ModelShape, Size
 from nysplus._learning.candidates import Deadline
 from nysplus._learning.evaluation import Evaluation
-from nysplus._learning.refine import Refinement, refine
+from nysplus._learning.refine import refine
+from nysplus._learning.refinement import Refinement
 from nysplus._learning.table_search import TableSearch
 from nysplus._learning.table_setup import TableSetup, column_weights, importances
 from nysplus._learning.tables import (
@@ -64,18 +65,19 @@ def _fitted(raw, targets, n=30, **more):
     return views, problem, replace(start, encoder=code)
 
 
-def _refined(raw, targets, refinement=None, limit=None, rules=TABLE_RULES, **more):
+def _refined(raw, targets, refinement=None, budget=None, rules=TABLE_RULES, **more):
     views, problem, start = _fitted(raw, targets, **more)
     refinement = refinement or Refinement(n_epochs=15)
     plain = replace(start, encoder=None)
     rng = np.random.RandomState(0)
     refined = refine(
         problem,
+        problem.blocks,
         ClassCentroids(),
         plain,
         refinement,
         rng,
-        limit,
+        budget,
         tables=views.at,
         table_rules=rules,
     )
@@ -212,7 +214,7 @@ def test_longer_runs_follow_where_they_promise_to_help(rules, n_tried):
     views, problem, start = _fitted(raw, targets)
     search = TableSearch(
         problem, Uniform(), start, problem.blocks.gather(np.arange(300)), 0, Deadline(None),
-        Limit(Budget(16_384), 5, "int8"), replace(TABLE_RULES, least_steps=1, **rules), views=views,
+        Budget(16_384), replace(TABLE_RULES, least_steps=1, **rules), views=views,
     )  # fmt: skip
     long, longest, unweighted = (
         replace(style, epochs=2.0, code=FEW_BINS) for style in (LONG, LONGEST, UNWEIGHTED)
@@ -271,8 +273,8 @@ class _Listener:
 @pytest.mark.parametrize("n_bytes", [600, 1024, 4096, 16_384, 65_536])
 def test_the_stored_model_is_within_the_budget(n_bytes):
     raw, targets = _steps(500)
-    limit = Limit(Budget(n_bytes), 5, "int8")
-    refined = _refined(raw, targets, Refinement(n_epochs=2), limit)[2]
+    budget = Budget(n_bytes)
+    refined = _refined(raw, targets, Refinement(n_epochs=2), budget)[2]
     if refined.kept:
         assert refined.expansion.packed is not None
         assert refined.expansion.n_bytes <= n_bytes
@@ -280,8 +282,8 @@ def test_the_stored_model_is_within_the_budget(n_bytes):
 
 def test_a_budget_without_room_for_a_map_leaves_the_model_as_it_was():
     lines = []
-    limit = Limit(Budget(60), 5, "int8")
-    refined = _refined(*_steps(300), limit=limit, progress=Progress(_Listener(lines)))[2]
+    budget = Budget(60)
+    refined = _refined(*_steps(300), budget=budget, progress=Progress(_Listener(lines)))[2]
     assert not refined.kept
     assert "no map fits in the budget" in lines[-1]
 
@@ -312,14 +314,14 @@ def test_bins_are_fewer_where_columns_are_many_or_bytes_are_few():
     views, problem, start = _fitted(raw, ClassTargets((raw[:, 0] > 0.5).astype(np.intp), 2))
     rows = problem.blocks.gather(np.arange(300))
 
-    def bins(limit):
+    def bins(budget):
         search = TableSearch(
-            problem, Uniform(), start, rows, 0, Deadline(None), limit, TABLE_RULES, views=views
+            problem, Uniform(), start, rows, 0, Deadline(None), budget, TABLE_RULES, views=views
         )
         return search._candidates([MID])[0].recipe.code.n_bins
 
     assert bins(None) == 16  # 800 columns
-    assert bins(Limit(Budget(4096), 50, "int8")) < 8
+    assert bins(Budget(4096)) < 8
 
 
 # ---- weights and starts --------------------------------------------------------------------------

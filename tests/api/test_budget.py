@@ -43,12 +43,12 @@ def test_refined_models_are_better_in_the_same_bytes(digits):
     X, y = digits
     scores = {}
     for refine in (False, True):
-        model = NystroemClassifier(budget=500, refine=refine and SHORT, random_state=0)
+        model = NystroemClassifier(budget=500, refine=refine, random_state=0)
         scores[refine] = model.fit(X[:1200], y[:1200]).score(X[1200:], y[1200:])
         assert model.refined_ is refine
     assert model.projection_.shape[0] == 64
     assert model.expansion_.packed.projection.values.dtype == np.int8
-    assert scores[True] > scores[False] + 0.03
+    assert scores[True] > scores[False] + 0.05
 
 
 def test_a_model_that_stays_is_the_one_without_learning(digits):

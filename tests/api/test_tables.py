@@ -296,7 +296,7 @@ def test_merge(table):
         first.decision_function(frame), both.decision_function(frame), atol=1e-6
     )
     other = classifier().partial_fit(frame[200:], y[200:], classes=[0, 1])
-    with pytest.raises(ValueError, match="The two models encode their tables differently"):
+    with pytest.raises(ValueError, match="The two models encode their rows differently"):
         first.merge(other)
 
 

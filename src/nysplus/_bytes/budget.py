@@ -27,11 +27,6 @@ NUMBER_BYTES = 4
 MIN_GROWTH = 1.25
 # More landmarks cost minutes, whatever the budget.
 MAX_LANDMARKS = 2000
-# Ranks that a learned map may have, and shares of the budget that it may take. A map of all
-# features is the only candidate where it is small.
-RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-MAP_SHARES = (0.1, 0.2, 0.38, 0.57, 0.77)
-SMALL_RANK, SMALL_MAP_SHARE = 32, 0.25
 # Landmarks per row at most: one for eight rows; one for two up to a number that costs little.
 LANDMARK_SHARE, FEW_LANDMARKS, FEW_LANDMARKS_SHARE = 0.125, 500, 0.5
 
@@ -62,7 +57,7 @@ STORAGE = {
     "float32": PartBits(32, 32, 32),
     "float64": PartBits(64, 64, 64),
 }
-# Storage types of numbers that are rounded once they are learned: float64 is never worth its bytes.
+# Storage types beside few bits: float64 is never worth its bytes.
 TYPES = ("int8", "float16", "float32")
 # Columns of a landmark beyond which 4 bits are enough: errors of many columns average out.
 FEW_COLUMNS = 32
@@ -207,11 +202,9 @@ class Budget:
             n -= 1
         return max(n, 0)
 
-    def sizes(
-        self, shape: ModelShape, most: int, dtypes: tuple[str, ...] | None = None
-    ) -> list[Size]:
+    def sizes(self, shape: ModelShape, most: int) -> list[Size]:
         """Return the largest size of each storage type, with at most `most` landmarks."""
-        room = {dtype: self.landmarks(shape, dtype) for dtype in dtypes or shape.dtypes}
+        room = {dtype: self.landmarks(shape, dtype) for dtype in shape.dtypes}
         counts = sorted({min(n, most) for n in room.values()} - {0})
         return [
             Size(n, shape.rank, tuple(dtype for dtype in room if room[dtype] >= n)) for n in counts
@@ -227,27 +220,6 @@ class Budget:
             if size.n >= MIN_GROWTH * different[-1].n:
                 different.append(size)
         return different
-
-    def learned_sizes(self, d: int, L: int, most: int, max_rank: int) -> list[Size]:
-        """Return the largest size for each rank that a learned map may have.
-
-        Parameters
-        ----------
-        d, L : int
-            Features and outputs.
-        most, max_rank : int
-            Landmarks and columns of the map at most.
-        """
-        if max_rank == d <= SMALL_RANK and d * d <= SMALL_MAP_SHARE * self.available:
-            ranks = {d}
-        else:
-            known = [rank for rank in RANKS if rank <= max_rank]
-            ranks = {
-                min(known, key=lambda rank: abs(rank * d - share * self.available), default=1)
-                for share in MAP_SHARES
-            }
-        sizes = [self.sizes(ModelShape(rank, L, (d, rank)), most, TYPES) for rank in sorted(ranks)]
-        return [largest for *_, largest in filter(None, sizes) if largest.n > 1]
 
     def largest_within(
         self,
@@ -288,24 +260,6 @@ class Budget:
 
     def __str__(self) -> str:
         return f"{self.n_bytes:,} bytes"
-
-
-@dataclass(frozen=True)
-class Limit:
-    """The budget of a learned model.
-
-    Attributes
-    ----------
-    budget : Budget
-    n_features : int
-        Features of the rows as given, which the learned map starts from.
-    dtype : str
-        Storage type of the unrefined model.
-    """
-
-    budget: Budget
-    n_features: int
-    dtype: str
 
 
 def csr_bytes(Z: Any) -> int:

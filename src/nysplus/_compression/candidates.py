@@ -28,13 +28,13 @@ from nysplus._compression.pruning import (
 )
 from nysplus._fit.plan import make_alphas
 from nysplus._holdout import Positions, mean_score
-from nysplus._learning.candidates import Deadline
-from nysplus._learning.gradients import Parameters
-from nysplus._learning.refine import MAX_RANK, Refinement
+from nysplus._learning.candidates import Candidate, Deadline
+from nysplus._learning.refinement import MAX_RANK, Refinement
 from nysplus._learning.setup import TrainingSetup, score_unit
+from nysplus._learning.sizes import size_by_rule
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows.blocks import Block, RowBlocks
-from nysplus._rows.projected import composed, project
+from nysplus._rows.projected import project
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF
 from nysplus.landmarks import Auto, Problem, select_landmarks
@@ -233,30 +233,28 @@ class Candidates:
 
     def _learned_sizes(self, sizes: list[Size]) -> list[Size]:
         n, r = self.expansion.landmarks.shape
-        rank = min(r, MAX_RANK)
         if self.budget is None:
-            return [replace(size, rank=rank) for size in sizes]
+            return [replace(size, rank=min(r, MAX_RANK)) for size in sizes]
         d, L = self.rows.X.shape[1], self.expansion.dual_coef.shape[1]
-        return self.budget.learned_sizes(d, L, n, rank)
+        size = size_by_rule(self.budget, d, L, n, max_rank=r)
+        return [] if size is None else [size]
 
     def _learned(self, size: Size, seed: int) -> SmallerModel:
         """Return a model with landmarks, coefficients and a map learned by cross-entropy."""
         assert size.rank is not None
-        setup = TrainingSetup.of(self._mapped, size.rank, self.rng)
+        kernel, metric = self.expansion.kernel, self.expansion.projection
+        setup = TrainingSetup.of(self.rows, size.rank, self.rng, kernel, metric)
         (recipe,) = Refinement(search=False).recipes(len(self.rows))
-        first = setup.first(self._select(size.n), recipe.width)
-        seconds = self.deadline.share(0.5)
-        trained = setup.train(first, recipe.options, seed, self.used, seconds)
-
-        def model(p: Parameters, unit: float = 1.0) -> KernelExpansion:
-            """Return the function of the rows before the map of the larger model."""
-            found = setup.expansion(p, self._problem.blocks.dtype, unit)
-            return replace(found, projection=composed(self.expansion.projection, found.projection))
-
-        unit = score_unit(model(trained)(self.held_out.X))
+        options = Candidate(size, recipe).options
+        first = setup.first(setup.coordinates(self._select(size.n)), recipe.width)
+        trained = setup.train(first, options, seed, self.used, self.deadline.share(0.5))
+        dtype = self._problem.blocks.dtype
+        unit = score_unit(setup.expansion(trained, dtype)(self.held_out.X))
 
         def continued() -> KernelExpansion:
             left = self.deadline.share(1.0)
-            return model(setup.continue_training(trained, recipe.options, seed, left), unit)
+            p = setup.continue_training(trained, options, seed, left)
+            return setup.expansion(p, dtype, unit)
 
-        return SmallerModel(model(trained, unit), None, False, size.dtypes, continued=continued)
+        model = setup.expansion(trained, dtype, unit)
+        return SmallerModel(model, None, False, continued=continued)

@@ -25,7 +25,7 @@ from nysplus._compression.pruning import DEFAULT_PRUNING, PruningRules, check_nu
 from nysplus._fit.model import FittedModel
 from nysplus._holdout import best_of, mean_score, split_positions
 from nysplus._learning.candidates import Deadline
-from nysplus._learning.refine import MIN_ROWS
+from nysplus._learning.refinement import MIN_ROWS
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Block, RowBlocks
 from nysplus._rows.opening import TargetSpec, open_rows

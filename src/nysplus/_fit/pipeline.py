@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nysplus._bytes.budget import Budget, Limit, NoRoomError, Size
+from nysplus._bytes.budget import Budget, NoRoomError, Size
 from nysplus._bytes.center import center_of
 from nysplus._bytes.quantise import quantise
 from nysplus._fit.feature_range import check_range
@@ -25,7 +26,6 @@ from nysplus._fit.size import (
 )
 from nysplus._fit.table import Table, table_of
 from nysplus._fit.unpredicted import warn_of_unpredicted
-from nysplus._holdout import PairedComparison, row_scores
 from nysplus._learning.augmentation import Augmentation
 from nysplus._learning.refine import Refined, refine
 from nysplus._ridge.fit import ExpansionFit
@@ -33,13 +33,13 @@ from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Blocks, RowBlocks
 from nysplus._rows.encoded import Encoding, encoded
-from nysplus._rows.projected import composed, projected
+from nysplus._rows.projected import projected
 from nysplus._rows.target_codes import TargetCode
 from nysplus._tuning.metric import learn_metric, through
 from nysplus._tuning.width import tune_kernel
 from nysplus._typing import Float
 from nysplus.encoding.code import Code
-from nysplus.expansion import KernelExpansion, stored_bytes
+from nysplus.expansion import stored_bytes
 from nysplus.landmarks import Landmarks, LandmarkSelector, Problem, Uniform, select_landmarks
 
 
@@ -51,18 +51,12 @@ class FitRules:
     ----------
     scaling_rows : int
         Rows whose leave-one-out scores set the slope of probabilities: enough for one number.
-    checked_rows : int
-        Rows on which a quantised model is compared with the same model before.
-    tolerated : float
-        Standard errors by which the quantised model must not be worse.
     max_unrefined : int
-        Landmarks at most of a table's model that is to be refined under a budget: refined models
+        Landmarks at most of the model that refinement under a budget starts from: refined models
         of fewer are better than unrefined models of more.
     """
 
     scaling_rows: int = 1000
-    checked_rows: int = 2000
-    tolerated: float = 2.0
     max_unrefined: int = 400
 
 
@@ -119,13 +113,16 @@ class ModelSize:
     Attributes
     ----------
     n : int
-    limit : Limit or None
+    budget : Budget or None
+    dtype : str or None
+        Storage type of an unrefined model under the budget.
     held_out : HeldOutScores or None
         Of a model of this size, where it was compared with others.
     """
 
     n: int
-    limit: Limit | None = None
+    budget: Budget | None = None
+    dtype: str | None = None
     held_out: HeldOutScores | None = None
 
 
@@ -150,7 +147,7 @@ def fit_model(
     rng : RandomState
     rules : FitRules, optional
     """
-    rules = rules or FitRules()
+    rules, first_rng = rules or FitRules(), deepcopy(rng)
     table = table_of(plan, columns.schema, blocks)
     try:
         resolved = resolve_kernel(plan, blocks, rng, table)
@@ -161,15 +158,17 @@ def fit_model(
         return linear_model(only_linear(table, plan.budget, rng), table, code, columns)
     landmarks = choose_landmarks(resolved, size, rng)
     fit = fit_ridge(resolved, landmarks, rng)
-    # drawn before refinement, so that a model that stays unrefined is the one of refine=False
-    rounding = rng if size.limit is None else np.random.RandomState(rng.randint(2**31 - 1))
+    rounding = rng if size.budget is None else np.random.RandomState(rng.randint(2**31 - 1))
     refined = refine_model(plan, resolved, size, fit, rng)
+    if plan.refinement is not None and plan.budget is not None and not refined.kept:
+        # the small model that refinement started from is not the best one of the budget
+        return fit_model(replace(plan, refinement=None), blocks, code, columns, first_rng, rules)
     evaluations = landmarks.n_kernel_evaluations + fit.n_kernel_evaluations
     linear = better_linear(plan, resolved, size, refined, rng)
     if linear is not None:
         assert table is not None
         return linear_model(linear, table, code, columns, evaluations)
-    stored, resolved = store_model(resolved, size, fit, refined, rules, rounding)
+    stored, resolved = store_model(resolved, size, refined, rounding)
     rows = rows_in_memory(resolved, fit)
     if code.discrete and rows is not None:
         warn_of_unpredicted(stored.expansion, rows, code)
@@ -202,8 +201,8 @@ def better_linear(
     if scores is not None:
         rival = HeldOutScores(scores.rows, scores.row_scores, scores.weight)
     if rival is None:  # nothing was learned, and no size was chosen
-        assert size.limit is not None
-        rival = _chosen_size(resolved, [Size(size.n, None, (size.limit.dtype,))], rng).held_out
+        assert size.dtype is not None
+        rival = _chosen_size(resolved, [Size(size.n, None, (size.dtype,))], rng).held_out
         assert rival is not None
     searched = plan.refinement is None or plan.refinement.search
     rules = LinearRules() if searched else LinearRules(max_codes=1)
@@ -310,15 +309,12 @@ def choose_model_size(
     if resolved.budget is None:
         return ModelSize(plan.n_landmarks)
     sizes = sizes_within(resolved.budget, problem, selector, P, rng)
-    if resolved.table is not None and plan.refinement is not None:
-        # one of several candidates, which held-out rows compare in any case
-        n = min(sizes[-1].n, rules.max_unrefined)
-        dtypes = next(size.dtypes for size in sizes if size.n >= n)
-        dtype = "int8" if "int8" in dtypes else dtypes[0]
-        return ModelSize(n, Limit(resolved.budget, resolved.given.n_features, dtype))
+    if plan.refinement is not None:
+        # to be compared with on held-out rows; the full one is fitted only if it is better
+        n, dtypes = min(sizes[-1].n, rules.max_unrefined), sizes[-1].dtypes
+        return ModelSize(n, resolved.budget, dtypes[0])
     found = _chosen_size(resolved, sizes, rng)
-    limit = Limit(resolved.budget, resolved.given.n_features, found.size.dtypes[0])
-    return ModelSize(found.size.n, limit, found.held_out)
+    return ModelSize(found.size.n, resolved.budget, found.size.dtypes[0], found.held_out)
 
 
 def _chosen_size(resolved: Resolved, sizes: list[Size], rng: np.random.RandomState) -> ChosenSize:
@@ -331,9 +327,9 @@ def _chosen_size(resolved: Resolved, sizes: list[Size], rng: np.random.RandomSta
 def choose_landmarks(resolved: Resolved, size: ModelSize, rng: np.random.RandomState) -> Landmarks:
     """Run the selector."""
     problem, selector, P = resolved.problem, resolved.selector, resolved.projection
-    if size.limit is None:
+    if size.budget is None:
         return select_landmarks(selector, problem, size.n, rng)
-    return fitting_landmarks(size.limit.budget, problem, selector, size.n, P, rng)
+    return fitting_landmarks(size.budget, problem, selector, size.n, P, rng)
 
 
 def fit_ridge(resolved: Resolved, landmarks: Landmarks, rng: np.random.RandomState) -> ExpansionFit:
@@ -352,25 +348,21 @@ def refine_model(
     """Learn landmarks, coefficients and map where the plan has it, and keep what is better."""
     if plan.refinement is None:
         return Refined(fit.expansion)
-    start, limit, tables = replace(fit.expansion, projection=None), size.limit, None
+    budget, tables = size.budget, None
     if resolved.table is not None:
         tables = resolved.table.views
-        if limit is not None and plan.budget is not None:
-            limit = replace(limit, budget=plan.budget)  # every candidate has a code of its own
-    found = refine(
+        budget = plan.budget  # every candidate has a code of its own
+    return refine(
         resolved.problem,
+        resolved.given,
         resolved.selector,
-        start,
+        fit.expansion,
         plan.refinement,
         rng,
-        limit,
+        budget,
         tables=tables,
         augmentation=_augmentation(plan, resolved),
     )
-    if found.expansion.encoder is not None:
-        return found
-    P = composed(resolved.projection, found.expansion.projection)
-    return replace(found, expansion=replace(found.expansion, projection=P))
 
 
 def _augmentation(plan: Plan, resolved: Resolved) -> Augmentation | None:
@@ -379,45 +371,22 @@ def _augmentation(plan: Plan, resolved: Resolved) -> Augmentation | None:
         return None
     assert plan.image is not None
     assert resolved.images is not None
-    return Augmentation(
-        resolved.images, plan.augment, plan.image, resolved.center, resolved.projection
-    )
+    return Augmentation(resolved.images, plan.augment, plan.image, resolved.center)
 
 
 def store_model(
-    resolved: Resolved,
-    size: ModelSize,
-    fit: ExpansionFit,
-    refined: Refined,
-    rules: FitRules,
-    rng: np.random.RandomState,
+    resolved: Resolved, size: ModelSize, refined: Refined, rng: np.random.RandomState
 ) -> tuple[Refined, Resolved]:
-    """Quantise the model under a budget; return the unrefined one if that spoils the refined one.
+    """Quantise the model under a budget.
 
-    A learned map is rounded together with the metric's, but was compared before that. A model that
-    was trained in few bits is as it was compared. The second result is the fit with the rows that
-    the model sees: a table may have got another code.
+    A model that was learned under it is stored as it was trained. The second result is the fit with
+    the rows that the model sees: a table may have got another code.
     """
-    learned = resolved.with_code(refined.expansion.encoder)
-    large = replace(refined.expansion, encoder=None)
-    if size.limit is None or large.packed is not None:
-        return replace(refined, expansion=large), learned
-    dtype = refined.dtype or size.limit.dtype
-    small = quantise(large, dtype, learned.given, rng)
-    if refined.kept and _is_worse(small, large, learned.given, rules):
-        refined = Refined(fit.expansion)
-        small = quantise(fit.expansion, size.limit.dtype, learned.given, rng)
-    return replace(refined, expansion=small), learned
-
-
-def _is_worse(
-    model: KernelExpansion, other: KernelExpansion, blocks: RowBlocks, rules: FitRules
-) -> bool:
-    """Return whether a model is clearly worse than another on some of the rows."""
-    rng = np.random.RandomState(0)
-    rows = blocks.gather(blocks.sample(min(blocks.n_candidates, rules.checked_rows), rng))
-    scores, others = row_scores(model, rows), row_scores(other, rows)
-    return PairedComparison.of(scores, others, rows.weight, rules.tolerated).better
+    resolved = resolved.with_code(refined.expansion.encoder)
+    model = replace(refined.expansion, encoder=None)
+    if size.dtype is not None and model.packed is None:
+        model = quantise(model, size.dtype, resolved.given, rng)
+    return replace(refined, expansion=model), resolved
 
 
 def scaling_of(left_out: LeaveOneOut, code: TargetCode, rules: FitRules) -> Scaling | None:

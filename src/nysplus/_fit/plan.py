@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 
 from nysplus._bytes.budget import MAX_LANDMARKS, Budget, make_budget
 from nysplus._fit.growth import Growth
-from nysplus._learning.refine import Refinement, make_refinement
+from nysplus._learning.refinement import Refinement, make_refinement
 from nysplus._ridge.feature_map import Approximation, make_approximation
 from nysplus._ridge.solvers import DIRECT_MATRICES, direct_bytes
 from nysplus._runtime.memory import working_bytes

@@ -62,8 +62,8 @@ class Augmentation:
         With the row numbers of the training rows.
     augment : "affine" or callable
     code : ImageCode
-    center, projection : ndarray or None
-        What the fit applies to the code.
+    center : ndarray or None
+        Subtracted from the code.
     rules : AffineRules
     """
 
@@ -71,7 +71,6 @@ class Augmentation:
     augment: Augment
     code: ImageCode
     center: Float | None = None
-    projection: Float | None = None
     rules: AffineRules = AFFINE_RULES
 
     @property
@@ -109,7 +108,7 @@ class Augmentation:
             changed = ChangedImages(self.augment, self.code)
         else:
             changed = AffineImages.draw(self.code, rng, self.rules)
-        return AugmentedRows(X, rows, changed, self.center, self.projection, setup.mean, setup.unit)
+        return AugmentedRows(X, rows, changed, self.center, setup.mean, setup.unit)
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class AugmentedRows:
         Row numbers of the training rows in X.
     coded : callable
         From images in float32, and random numbers, to the code of changed images.
-    center, projection : ndarray or None
+    center : ndarray or None
     mean, unit : ndarray
         Of the training rows.
     """
@@ -133,7 +132,6 @@ class AugmentedRows:
     rows: Positions
     coded: Callable[[Float, np.random.RandomState], Float]
     center: Float | None
-    projection: Float | None
     mean: Float
     unit: Float
 
@@ -142,7 +140,7 @@ class AugmentedRows:
         images = self.X[self.rows[some]]
         images = images.toarray() if sp.issparse(images) else images
         code = self.coded(images.astype(np.float32, copy=False), rng)
-        rows = (project(code, self.projection, self.center) - self.mean) / self.unit
+        rows = (project(code, None, self.center) - self.mean) / self.unit
         standardised: Float = rows.astype(np.float32)
         return standardised
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nysplus._bytes.budget import Size
 from nysplus._learning.training import TrainingOptions
@@ -23,20 +23,30 @@ class SearchRules:
     max_fold_rows: int = 5000
     # An unrefined model with more rows per landmark scores its own rows as well as new rows, so
     # that it need not be fitted again without a fold.
-    honest_ratio: int = 50
-    # Candidates are compared after this share of a run, where rows are more than this and a run
-    # takes more operations than this (seconds). Short runs favour small models, and on few rows,
-    # which are often noisy, only complete runs show which candidate is best.
-    short_share: float = 0.25
-    short_rows: int = 20_000
-    short_cost: float = 1e11
-    # Under a budget, a model with this share of the landmarks is a candidate as well: targets may
-    # be too noisy for the largest size.
-    fewer_landmarks: float = 0.3
-    # Standard errors by which a recipe must be better than the first one, which most often is best.
+    honest_ratio: int = 200
+    # A quick look tells what rows are like: a run of this length with this share of the landmarks,
+    # but not fewer than this many.
+    quick_length: float = 0.5
+    quick_share: float = 0.1
+    quick_landmarks: int = 100
+    # Up to this share of errors, of two classes and of more, a long run of the largest model is as
+    # good as any: held-out rows could not tell others from it.
+    clean_errors: float = 0.04
+    clean_errors_of_many: float = 0.12
+    # Of noisy rows, models of these shares of the landmarks are tried, the next larger one as long
+    # as scores rise by this many standard errors: of equal ones the smaller.
+    ladder: tuple[float, ...] = (0.1, 0.3, 1.0)
+    least_rung: int = 50
+    rising: float = 0.5
+    # Standard errors by which another recipe must be better than the first one, which most often is
+    # best.
     convincing: float = 1.0
-    # A run that is longer by a smaller factor is not worth its time.
-    min_lengthening: float = 1.3
+    # Small models want long runs: runs on clean rows become longer as rows per landmark, from this
+    # number on, but only until they take this many operations (seconds).
+    length_ratio: float = 6.0
+    run_cost: float = 2.5e11
+    # Changed images are rows without end: runs become longer by this factor.
+    augmented_length: float = 2.0
     # Standard errors by which the trained model must be better than the unrefined one. More where
     # rows are few: the best candidate was chosen on the same rows.
     needed: float = 1.0
@@ -48,12 +58,11 @@ class SearchRules:
     # Rows that landmarks are selected from to start training: 10,000, or ten per landmark.
     start_rows: int = 10_000
     start_ratio: int = 10
-    # Shares of the remaining time, where it is limited: for the size, for the recipe with few rows
-    # and with many, and for each run after that.
-    size_time: float = 0.2
-    few_rows_time: float = 0.8
-    recipe_time: float = 0.35
-    run_time: float = 0.5
+    # Shares of the remaining time, where it is limited: for the quick look, for recipes, and for
+    # each run after that.
+    quick_time: float = 0.1
+    recipe_time: float = 0.3
+    run_time: float = 0.6
 
     def count_folds(self, n_rows: int) -> int:
         """Return the number of folds that rows are divided into."""
@@ -74,13 +83,13 @@ class Recipe:
     width : float
         See :meth:`~nysplus._learning.setup.TrainingSetup.first`.
     options : TrainingOptions
-    max_lengthening : float
-        The factor by which a run may become longer, if that helps.
+    max_length : float
+        The factor by which runs may become longer.
     """
 
     width: float
     options: TrainingOptions
-    max_lengthening: float = 1.0
+    max_length: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ class Candidate:
     @property
     def options(self) -> TrainingOptions:
         """The options of the run."""
-        return self.recipe.options.scaled(self.length)
+        return replace(self.recipe.options.scaled(self.length), bits=self.size.bits)
 
     def cost(self, d: int, L: int) -> float:
         """Return the operations of a run, for rows of d features with L outputs."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from nysplus._bytes.budget import Limit
-from nysplus._bytes.quantise import quantise
+from nysplus._bytes.budget import Budget
 from nysplus._holdout import Positions, stratified_folds
 from nysplus._learning.candidates import DEFAULT_RULES, Candidate, Deadline, SearchRules
 from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
-from nysplus._rows.blocks import Block, Blocks, RowBlocks
+from nysplus._rows.blocks import Block, RowBlocks
+from nysplus._rows.projected import projected
 from nysplus._runtime.threads import free_threads, in_threads
 from nysplus.expansion import KernelExpansion
 from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
@@ -51,14 +51,14 @@ class HeldOutSearch(ABC):
     selector : LandmarkSelector
         The selector of the unrefined model; it selects landmarks again without held-out rows.
     start : KernelExpansion
-        The unrefined model.
+        The unrefined model, with the map of a metric, if there is one.
     rows : Block
         The rows that candidates are compared on.
     seed : int
         Every run draws rows in the same order, so that chance favours no candidate.
     deadline : Deadline
-    limit : Limit or None
-        The budget of the learned model; None without a budget.
+    budget : Budget or None
+        Of the learned model.
     rules : SearchRules
     """
 
@@ -68,7 +68,7 @@ class HeldOutSearch(ABC):
     rows: Block
     seed: int
     deadline: Deadline
-    limit: Limit | None = None
+    budget: Budget | None = None
     rules: SearchRules = DEFAULT_RULES
 
     @abstractmethod
@@ -121,13 +121,16 @@ class HeldOutSearch(ABC):
             blocks = self._blocks(others)
             landmarks = self._select(blocks, n)
             model = replace(self.problem, blocks=blocks).fit(landmarks, self._rng).expansion
-            if self.limit is not None:
-                model = quantise(model, self.limit.dtype, blocks, self._rng)
+            model = replace(model, projection=self.start.projection)
         outputs = model(self.rows.X[held_out])
         return HeldOutFold(held_out, others, model.landmarks, outputs)
 
-    def _blocks(self, positions: Positions) -> Blocks:
-        return self.rows.take(positions).blocks()  # small fits, which are not reported
+    def _blocks(self, positions: Positions) -> RowBlocks:
+        """Return some rows as the kernel of the unrefined model sees them.
+
+        Fits to them are small, and are not reported.
+        """
+        return projected(self.rows.take(positions).blocks(), self.start.projection)
 
     def _select(self, blocks: RowBlocks, n: int) -> Any:
         """Return selected landmarks; fewer where rows are fewer, without a warning."""

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from nysplus._bytes.budget import Size
-from nysplus._bytes.quantise import quantise, representable_types
 from nysplus._holdout import PairedComparison, Positions, best_of
 from nysplus._learning.candidates import Candidate, Recipe
 from nysplus._learning.evaluation import Evaluation, HeldOutSearch
 from nysplus._learning.setup import TrainingSetup
+from nysplus._learning.sizes import size_by_rule
 from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
 from nysplus._rows.projected import projected
 from nysplus._runtime.threads import in_threads
+from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
 
 
@@ -27,8 +28,6 @@ class SearchResult:
     Attributes
     ----------
     candidate : Candidate
-    dtype : str or None
-        Storage type; None without a budget.
     candidate_scores : tuple of float
         Mean scores of the compared candidates on held-out rows.
     scores : ValidationScores
@@ -40,7 +39,6 @@ class SearchResult:
     """
 
     candidate: Candidate
-    dtype: str | None
     candidate_scores: tuple[float, ...]
     scores: ValidationScores
     comparison: PairedComparison
@@ -49,7 +47,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class RefinementSearch(HeldOutSearch):
-    """A search for the best size, recipe and storage type of a refined model.
+    """A search for the best size, recipe and length of training of a refined model.
 
     Attributes
     ----------
@@ -61,32 +59,43 @@ class RefinementSearch(HeldOutSearch):
 
     # -- the search --------------------------------------------------------------------------------
 
-    def run(self, sizes: list[Size], recipes: list[Recipe]) -> SearchResult:
-        """Choose size, recipe, length and storage type, and compare with the unrefined model.
+    def run(self, size: Size, recipes: Sequence[Recipe]) -> SearchResult:
+        """Choose size, recipe and length, and compare with the unrefined model.
+
+        Where classes hardly overlap, the largest model is trained for long, and nothing is
+        compared. Otherwise recipes are compared with few landmarks, and the best one is trained
+        with more landmarks and epochs as long as that helps.
 
         Parameters
         ----------
-        sizes : list of Size
-            Compared with the first recipe.
-        recipes : list of Recipe
-            Compared with the best size. The first is kept unless another is clearly better.
+        size : Size
+            The largest one. Without a budget it is the only one.
+        recipes : sequence of Recipe
+            The first is kept unless another is clearly better. A single one is trained without a
+            look at others.
         """
         positions = self.folds()
         folds = [self.hold_out(fold) for fold in (positions if self.few_rows else positions[:1])]
-        size = self._best_size(sizes, recipes[0], folds)
-        tried = self._tried_recipes(size, recipes, folds)
+        first, *others = recipes
+        if not others:
+            tried = self._evaluate([Candidate(size, first)], folds, self.rules.run_time)
+        elif self._clean(size, first, folds[0]):
+            tried = self._evaluate([self._long(size, first)], folds, self.rules.run_time)
+        else:
+            small = self._sized(size, self._rungs(size.n)[0])
+            candidates = [Candidate(small, recipe) for recipe in recipes]
+            tried = self._evaluate(candidates, folds, self.rules.recipe_time)
         best = self._best_recipe(tried)
-        if not self.few_rows:
-            best = self._best_length(best)
-        dtype, best = self._best_dtype(best, best.candidate.size.dtypes)
-        best, comparison = self._compared_with_unrefined(best, dtype, positions)
+        if len(tried) > 1:
+            best = self._grown(size, best)
+        best, comparison = self._compared_with_unrefined(best, positions)
         scores = tuple(evaluation.scores.mean for evaluation in tried)
-        return SearchResult(best.candidate, dtype, scores, best.scores, comparison, best.models[0])
+        return SearchResult(best.candidate, scores, best.scores, comparison, best.models[0])
 
     def refit(self, result: SearchResult) -> KernelExpansion:
         """Train the best candidate on all rows; where they are many, continue a trained model."""
         size, options = result.candidate.size, result.candidate.options
-        setup, progress = self._setup(size), self.problem.blocks.progress
+        setup, progress = self.setup, self.problem.blocks.progress
         # under a time limit there may be no time left to train from the start
         if self.few_rows and self.deadline.seconds is None:
             points = self._first_landmarks(size, np.arange(len(self.rows)), self.start.landmarks)
@@ -107,40 +116,66 @@ class RefinementSearch(HeldOutSearch):
 
     # -- choices -----------------------------------------------------------------------------------
 
-    def _best_size(self, sizes: list[Size], recipe: Recipe, folds: list[HeldOutFold]) -> Size:
-        """Return the size of the highest mean score."""
-        if len(sizes) == 1:
-            return sizes[0]
-        candidates = [Candidate(size, recipe) for size in sizes]
-        # with few rows there are five folds, which make up for short runs
-        short = self.few_rows or self._runs_are_long(candidates)
-        if short:
-            candidates = self._shortened(candidates)
-        tried = self._evaluate(candidates, folds, self.rules.size_time)
-        return best_of(tried, lambda evaluation: evaluation.scores.mean).candidate.size
+    def _clean(self, size: Size, recipe: Recipe, fold: HeldOutFold) -> bool:
+        """Return whether a short run with few landmarks makes few errors."""
+        rules, targets = self.rules, self.rows.targets
+        assert targets is not None
+        if not targets.discrete:
+            return False
+        n = self._part(size.n, rules.quick_share, rules.quick_landmarks)
+        look = Candidate(self._sized(size, n), recipe, rules.quick_length)
+        (quick,) = self._evaluate([look], [fold], rules.quick_time)
+        two = self.problem.blocks.n_outputs == 1
+        return quick.scores.accuracy >= 1.0 - (
+            rules.clean_errors if two else rules.clean_errors_of_many
+        )
 
-    def _tried_recipes(
-        self, size: Size, recipes: list[Recipe], folds: list[HeldOutFold]
-    ) -> list[Evaluation]:
-        """Evaluate the recipes, and under a budget the first one with fewer landmarks."""
-        rules, candidates = self.rules, [Candidate(size, recipe) for recipe in recipes]
-        if self.limit is not None and len(recipes) > 1:
-            fewer = replace(size, n=max(1, int(rules.fewer_landmarks * size.n)))
-            candidates.append(Candidate(fewer, recipes[0]))
-        time_share = rules.few_rows_time if self.few_rows else rules.recipe_time
-        if self._runs_are_long(candidates):
-            candidates = self._shortened(candidates)
-        return self._evaluate(candidates, folds, time_share)
+    def _long(self, size: Size, recipe: Recipe) -> Candidate:
+        """Return a run that is the longer the fewer landmarks there are."""
+        one, rules = Candidate(size, recipe), self.rules
+        cost = one.cost(self.setup.basis.shape[0], len(self.setup.b))
+        ratio = len(self.rows) / size.n / rules.length_ratio
+        length = max(1.0, min(ratio, rules.run_cost / cost, recipe.max_length))
+        changed = self.setup.rows.augmented is not None and recipe.max_length > 1.0
+        return replace(one, length=length * (rules.augmented_length if changed else 1.0))
 
-    def _shortened(self, candidates: list[Candidate]) -> list[Candidate]:
-        return [replace(candidate, length=self.rules.short_share) for candidate in candidates]
+    def _grown(self, size: Size, best: Evaluation) -> Evaluation:
+        """Return a model of as many landmarks, and of the largest size as many epochs, as help.
 
-    def _runs_are_long(self, candidates: list[Candidate]) -> bool:
-        """Return whether candidates are to be compared after short runs."""
+        With noisy targets more of both may be worse.
+        """
+        recipe = best.candidate.recipe
+        larger = [Candidate(self._sized(size, n), recipe) for n in self._rungs(size.n)[1:]]
+        length = 2.0
+        while length <= recipe.max_length:
+            larger.append(Candidate(size, recipe, length))
+            length *= 2.0
+        for candidate in larger:
+            (grown,) = self._evaluate([candidate], best.folds, self.rules.run_time)
+            if not grown.scores.better_than(best.scores, self.rules.rising):
+                break
+            best = grown
+        return best
+
+    def _rungs(self, n: int) -> list[int]:
+        """Return the numbers of landmarks to try, under a budget; else the given number."""
+        if self.budget is None:
+            return [n]
+        rules = self.rules
+        return sorted({self._part(n, share, rules.least_rung) for share in rules.ladder})
+
+    def _sized(self, size: Size, n: int) -> Size:
+        """Return a size with fewer landmarks, in as many bits as there is room for."""
+        if self.budget is None:
+            return replace(size, n=n)
         d, L = self.setup.basis.shape[0], len(self.setup.b)
-        cost = max(candidate.cost(d, L) for candidate in candidates)
-        many = len(self.rows) > self.rules.short_rows
-        return len(candidates) > 1 and many and cost > self.rules.short_cost
+        discrete = self.problem.blocks.discrete
+        found = size_by_rule(self.budget, d, L, n, size.rank, discrete=discrete)
+        assert found is not None
+        return found
+
+    def _part(self, n: int, share: float, least: int) -> int:
+        return min(n, max(least, int(share * n)))
 
     def _best_recipe(self, tried: list[Evaluation]) -> Evaluation:
         """Return the evaluation of the highest mean score, or the first if it is not convincing."""
@@ -148,48 +183,8 @@ class RefinementSearch(HeldOutSearch):
         convincing = best.scores.better_than(tried[0].scores, self.rules.convincing)
         return best if convincing else tried[0]
 
-    def _best_length(self, best: Evaluation) -> Evaluation:
-        """Complete a short run, then double its length as long as scores do not fall.
-
-        With noisy targets longer runs may be worse.
-        """
-        longest = best.candidate.recipe.max_lengthening
-        length = max(0.5, best.candidate.length)
-        while min(2.0 * length, longest) >= self.rules.min_lengthening * length:
-            length = min(2.0 * length, longest)
-            candidate = replace(best.candidate, length=length)
-            (longer,) = self._evaluate([candidate], best.folds, self.rules.run_time)
-            if longer.scores.mean < best.scores.mean:
-                break
-            best = longer
-        return best
-
-    def _best_dtype(
-        self, evaluation: Evaluation, dtypes: tuple[str, ...]
-    ) -> tuple[str | None, Evaluation]:
-        """Return the best storage type and the evaluation of the quantised models.
-
-        Without a budget numbers keep their type, and None is returned for it.
-        """
-        if self.limit is None:
-            return None, evaluation
-        possible = representable_types(evaluation.models[0].expansion, dtypes)
-        if not possible:
-            return dtypes[0], evaluation
-        quantised = ((dtype, self._quantised(evaluation, dtype)) for dtype in possible)
-        # of equal scores the smallest type, which comes first
-        return best_of(quantised, lambda pair: pair[1].scores.mean)
-
-    def _quantised(self, evaluation: Evaluation, dtype: str) -> Evaluation:
-        """Return the evaluation of the same models in a storage type."""
-        models = []
-        for fold, model in zip(evaluation.folds, evaluation.models, strict=True):
-            small = quantise(model.expansion, dtype, self._blocks(fold.others), self._rng)
-            models.append(replace(model, outputs=small(self.rows.X[fold.held_out])))
-        return self._evaluation(evaluation.candidate, evaluation.folds, tuple(models))
-
     def _compared_with_unrefined(
-        self, best: Evaluation, dtype: str | None, positions: list[Positions]
+        self, best: Evaluation, positions: list[Positions]
     ) -> tuple[Evaluation, PairedComparison]:
         """Compare with the unrefined model, on further folds while the result is uncertain."""
         rules = self.rules
@@ -199,8 +194,6 @@ class RefinementSearch(HeldOutSearch):
             if not comparison.within(*rules.uncertain):
                 break
             (more,) = self._evaluate([best.candidate], [self.hold_out(fold)], rules.run_time)
-            if dtype is not None:
-                _, more = self._best_dtype(more, (dtype,))
             folds, models = (*best.folds, *more.folds), (*best.models, *more.models)
             best = self._evaluation(best.candidate, folds, models)
             comparison = best.scores.compared_with_unrefined(needed)
@@ -217,15 +210,11 @@ class RefinementSearch(HeldOutSearch):
         advance: Callable[[int], None] | None,
     ) -> TrainedModel:
         """Train a candidate from landmarks, without the rows of a fold."""
-        setup = self._setup(candidate.size)
+        setup = self.setup
         first = setup.first(start, candidate.recipe.width)
         p = setup.train(first, candidate.options, self.seed, fold.others, seconds, advance)
         model = setup.expansion(p, self.problem.blocks.dtype)
         return TrainedModel(p, model, model(self.rows.X[fold.held_out]))
-
-    def _setup(self, size: Size) -> TrainingSetup:
-        assert size.rank is not None
-        return self.setup.narrowed(size.rank)
 
     def _starts(
         self, candidates: list[Candidate], folds: Sequence[HeldOutFold], seconds: float | None
@@ -245,13 +234,15 @@ class RefinementSearch(HeldOutSearch):
             for i in range(len(folds))
         }
 
-    def _first_landmarks(self, size: Size, used: Positions, landmarks: Any) -> Any:
-        """Return the landmarks of the unrefined model, or under a budget new ones for a size."""
-        if self.limit is None:
-            return landmarks
-        basis = self._setup(size).basis
+    def _first_landmarks(self, size: Size, used: Positions, landmarks: Any) -> Float:
+        """Return the landmarks of the unrefined model, or under a budget new ones for a size.
+
+        They are in the coordinates of ``setup.U``.
+        """
+        if self.budget is None and size.n == landmarks.shape[0]:
+            return self.setup.coordinates(landmarks)
+        basis = self.setup.basis
         n_rows = max(self.rules.start_rows, self.rules.start_ratio * size.n)
-        some = np.sort(self._rng.permutation(used)[:n_rows])
-        points = self._select(projected(self._blocks(some), basis), size.n)
-        # the basis is orthonormal: mapped by it again, these are the same points
-        return points @ basis.T
+        some = self.rows.take(np.sort(self._rng.permutation(used)[:n_rows])).blocks()
+        found: Float = self._select(projected(some, basis), size.n) - self.setup.mean @ basis
+        return found

@@ -19,6 +19,7 @@ from nysplus._learning.losses import loss_of
 from nysplus._learning.training import TrainingOptions, TrainingRows, train
 from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.blocks import Block
+from nysplus._rows.projected import composed, project
 from nysplus._rows.slicing import row_slices
 from nysplus._rows.targets import Targets, ValueTargets
 from nysplus._typing import Float
@@ -30,9 +31,15 @@ from nysplus.kernels.base import squared_distances
 SKETCHED_ROWS, WIDTH_ROWS = 6000, 1000
 # A width is measured by the distance to this many nearest landmarks.
 NEAR_LANDMARKS = 3
+# Features beyond which their covariance would take too long.
+COVARIANCE_FEATURES = 2000
 # Smallest unit of a feature, as a share of its farthest value: a feature that is nearly always zero
 # must not move a row by many units.
 LEAST_UNIT = 0.1
+# Smallest unit as a share of the root mean square of all units, where features have about the same
+# scale: this is at most so many times the median. A map of features in much smaller units would
+# have numbers of very different sizes, which few bits cannot represent.
+COMMON_UNIT, LARGEST_RAISE = 0.3, 3.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,9 @@ class TrainingSetup:
     mean, unit : ndarray of shape (d,)
         μ and s.
     basis : ndarray of shape (d, r)
-        Directions that the map starts with, orthonormal unless units were given.
+        The map that training starts with, but for its scale.
+    directions : ndarray of shape (d', r)
+        The same map for rows that the metric has mapped already; `basis` without a metric.
     sketched : ndarray of int
         Positions of some of the rows.
     U, Y : ndarray
@@ -65,6 +74,7 @@ class TrainingSetup:
     mean: Float
     unit: Float
     basis: Float
+    directions: Float
     sketched: npt.NDArray[np.intp]
     U: Float
     Y: Float
@@ -80,7 +90,7 @@ class TrainingSetup:
         rank: int,
         rng: np.random.RandomState,
         kernel: Kernel = UNIT_RBF,
-        unit: Float | None = None,
+        metric: Float | None = None,
     ) -> TrainingSetup:
         """Prepare rows and find directions.
 
@@ -92,17 +102,18 @@ class TrainingSetup:
         rng : RandomState
         kernel : Kernel
             Its width is ignored.
-        unit : ndarray of shape (d,), optional
-            s, for dense rows. Directions and distances at the start are then those of rows in
-            these units; by default those of rows as given.
+        metric : ndarray of shape (d,) or (d, d'), optional
+            Weights of the features, or a linear map: directions and distances at the start are
+            those of rows in this metric. The inverses of weights are the units s.
         """
         X, weight = block.X, block.weight
-        mean, own_unit = _mean_and_unit(X)
+        mean, unit = _mean_and_unit(X)
         some = rng.permutation(len(block))[:SKETCHED_ROWS]
-        if unit is None:
-            unit, basis = own_unit, _directions(X[some], rank, rng)
-        else:
-            basis = _leading_directions(X[some] / unit, rank) / unit[:, None]
+        directions = _directions(project(X[some], metric), rank, rng)
+        basis = composed(metric, directions)
+        assert basis is not None
+        if metric is not None and metric.ndim == 1:
+            unit = np.where(metric > 0.0, 1.0 / np.where(metric > 0.0, metric, 1.0), unit)
         standardised, shift = _standardised(X, mean, unit)
         targets, target_mean, target_unit = _standardised_targets(block)
         loss = loss_of(targets, np.float32)
@@ -111,34 +122,25 @@ class TrainingSetup:
         Y = targets.take(some).coded()
         b = loss.intercept(block.Y, weight)
         kernel = clone(kernel).set_params(gamma=1.0)
-        return cls(rows, mean, unit, basis, some, U, Y, b, target_mean, target_unit, kernel)
+        return cls(
+            rows, mean, unit, basis, directions, some, U, Y, b, target_mean, target_unit, kernel
+        )
 
-    def narrowed(self, rank: int) -> TrainingSetup:
-        """Return the setup with the first directions only."""
-        if rank >= self.basis.shape[1]:
-            return self
-        return replace(self, basis=self.basis[:, :rank], U=self.U[:, :rank])
+    def coordinates(self, landmarks: Any) -> Float:
+        """Return landmarks, as the kernel of the metric has them, in the coordinates of `U`."""
+        found: Float = landmarks @ self.directions - self.mean @ self.basis
+        return found
 
-    def first(self, landmarks: Any, width: float) -> Parameters:
+    def first(self, Z: Float, width: float, ridge: float | None = None) -> Parameters:
         """Return parameters to start from.
 
         Parameters
         ----------
-        landmarks : ndarray or CSR matrix of shape (n, d)
+        Z : ndarray of shape (n, r)
+            Landmarks in the coordinates of `U`.
         width : float
             Squared distance between a typical row and its nearest landmarks, in units of the
             kernel's width.
-        """
-        return self.first_at(landmarks @ self.basis - self.mean @ self.basis, width)
-
-    def first_at(self, Z: Float, width: float, ridge: float | None = None) -> Parameters:
-        """Return parameters to start from, for landmarks in the coordinates of `U`.
-
-        Parameters
-        ----------
-        Z : ndarray of shape (n, r)
-        width : float
-            See :meth:`first`.
         ridge : float, optional
             Coefficients of values are those of least squares with the penalty ``ridge · ‖A‖²``; by
             default those of the loss. Less penalty gives large coefficients, which the first steps
@@ -232,6 +234,9 @@ def _mean_and_unit(X: Any) -> tuple[Float, Float]:
         low, high = X.min(axis=0), X.max(axis=0)
     farthest = np.maximum(high - mean, mean - low)
     unit = np.maximum(np.sqrt(variance), LEAST_UNIT * farthest)
+    common = COMMON_UNIT * np.sqrt((unit**2).mean())
+    if common > 0 and common <= LARGEST_RAISE * np.median(unit[unit > 0]):
+        unit = np.maximum(unit, common)
     return mean.astype(np.float64), np.where(unit > 0, unit, 1.0).astype(np.float64)
 
 
@@ -247,29 +252,23 @@ def _standardised(X: Any, mean: Float, unit: Float) -> tuple[Any, Float | None]:
 
 
 def _directions(X: Any, rank: int, rng: np.random.RandomState) -> Float:
-    """Return the directions in which rows vary most, or the identity for the full rank."""
-    if rank >= X.shape[1]:
-        return np.eye(X.shape[1])
-    rank = min(rank, X.shape[0] - 1)
-    with np.errstate(invalid="ignore"):  # equal rows have no variance to divide by
-        basis: Float = PCA(rank, random_state=rng).fit(X).components_.T.astype(np.float64)
-    return basis
+    """Return the directions in which rows vary most, or the identity for the full rank.
 
-
-def _leading_directions(X: Float, rank: int) -> Float:
-    """Return the same directions for dense rows of at most about a thousand columns.
-
-    From the eigenvectors of the covariance, which are faster than those of the rows. O(N d²).
+    Of dense rows, from the eigenvectors of the covariance: O(N d²), faster than those of the rows.
     """
     d = X.shape[1]
-    rank = min(rank, d, X.shape[0] - 1)
-    if rank == d:
+    if rank >= d:
         return np.eye(d)
+    rank = min(rank, X.shape[0] - 1)
+    if sp.issparse(X) or d > COVARIANCE_FEATURES:
+        with np.errstate(invalid="ignore"):  # equal rows have no variance to divide by
+            basis: Float = PCA(rank, random_state=rng).fit(X).components_.T.astype(np.float64)
+        return basis
     centred = (X - X.mean(axis=0)).astype(np.float32)
     scatter = (centred.T @ centred).astype(np.float64)
     _, vectors = eigh(scatter, subset_by_index=(d - rank, d - 1))
-    basis: Float = vectors[:, ::-1]
-    return basis
+    leading: Float = vectors[:, ::-1]
+    return leading
 
 
 def _standardised_targets(block: Block) -> tuple[Targets, Float, Float]:

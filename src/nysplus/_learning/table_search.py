@@ -231,15 +231,14 @@ class TableSearch(HeldOutSearch):
         if code.n_bins is not None:
             most = max(rules.least_bins, rules.max_bins // max(1, self.views.n_numbers))
             code = replace(code, n_bins=min(code.n_bins, most))
-        if self.limit is None:
+        if self.budget is None:
             n_columns = self._view(code).code.n_columns
             return code, Size(self.start.landmarks.shape[0], min(rules.rank, n_columns))
         most_landmarks = len(self.rows) // 2
         L, found = self.problem.blocks.n_outputs, None
         while True:
             view = self._view(code)
-            budget = self.limit.budget
-            size = size_of_view(view.code, L, most_landmarks, budget, style, rules)
+            size = size_of_view(view.code, L, most_landmarks, self.budget, style, rules)
             if size is not None:
                 found = code, size
                 if (size.rank or 0) >= min(rules.least_rank, view.code.n_columns):

@@ -60,13 +60,13 @@ class TableSetup:
         """
         rng = np.random.RandomState(seed)
         assert size.rank is not None
-        setup = TrainingSetup.of(block, size.rank, rng, problem.kernel, 1.0 / weights)
+        setup = TrainingSetup.of(block, size.rank, rng, problem.kernel, weights)
         return cls(setup, weights, _first_landmarks(problem, setup, block, size.n, rng))
 
     def first(self, width: float, ridge: float) -> Parameters:
         """Return parameters to start from; coefficients of values are those of a ridge."""
         values = isinstance(self.setup.rows.loss, Squared)
-        return self.setup.first_at(self.landmarks, width, ridge if values else None)
+        return self.setup.first(self.landmarks, width, ridge if values else None)
 
 
 def _first_landmarks(

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from nysplus._bytes.budget import Budget, ModelShape, PartBits, Size
+from nysplus._bytes.budget import Budget, PartBits, Size
 from nysplus._holdout import Positions
 from nysplus._learning.candidates import Recipe, SearchRules
+from nysplus._learning.sizes import fewest_bits, largest_size
 from nysplus._learning.training import TrainingOptions
 from nysplus._typing import Float
 from nysplus.encoding.code import TableCode
@@ -211,15 +212,6 @@ class TableRules(SearchRules):
     first_time: float = 0.5
     last_time: float = 0.5
 
-    def bits(self, n_outputs: int) -> list[PartBits]:
-        """Return the bits that numbers may have, from 8 downwards."""
-        found = []
-        for more in reversed(range(9 - min(self.fewest_bits))):
-            bits = PartBits(*(min(8, fewest + more) for fewest in self.fewest_bits))
-            few = n_outputs <= self.few_outputs
-            found.append(bits._replace(coefficients=8) if few else bits)
-        return found
-
 
 TABLE_RULES = TableRules()
 
@@ -244,9 +236,6 @@ def size_of_view(
 ) -> Size | None:
     """Return the size of a learned model within a budget, with its bits; None if nothing fits.
 
-    The largest number of directions is taken that leaves a share of the bytes to the landmarks, in
-    the fewest bits, and then as many bits as there is room for.
-
     Parameters
     ----------
     code : TableCode
@@ -258,19 +247,10 @@ def size_of_view(
     rules : TableRules
     """
     rest = budget.reserving(code.n_bytes)
+    ranks = {min(rank, rules.rank, code.n_columns) for rank in rules.ranks}
+    bits = fewest_bits(rules.fewest_bits, L, rules.few_outputs)
     most = min(most, style.n_landmarks)
-    *more_bits, fewest = rules.bits(L)
-    found = None
-    for rank in sorted({min(rank, rules.rank, code.n_columns) for rank in rules.ranks})[::-1]:
-        shape = ModelShape(rank, L, (code.n_columns, rank))
-        n = min(most, rest.landmarks_in(shape, fewest))
-        if n > 1:
-            fitting = (bits for bits in more_bits if rest.landmarks_in(shape, bits) >= n)
-            found = Size(n, rank, bits=next(fitting, fewest))
-            taken = shape.bytes_in(fewest, n) - shape.bytes_in(fewest, 0)
-            if n == most or taken >= rules.landmark_share * rest.available:
-                break
-    return found
+    return largest_size(rest, code.n_columns, L, most, ranks, bits, rules.landmark_share)
 
 
 def options_of(

@@ -30,7 +30,7 @@ from nysplus._fit.parameters import (
 from nysplus._fit.pipeline import fit_model
 from nysplus._fit.plan import Plan, make_alphas, make_plan
 from nysplus._fit.score import evaluate
-from nysplus._learning.refine import Refinement
+from nysplus._learning.refinement import Refinement
 from nysplus._rows.applying import apply_to_rows
 from nysplus._rows.frames import split_frame
 from nysplus._rows.opening import (

@@ -20,7 +20,7 @@ from nysplus._fit.parameters import (
     SelectionLike,
     advising,
 )
-from nysplus._learning.refine import Refinement
+from nysplus._learning.refinement import Refinement
 from nysplus._runtime.progress import with_callbacks
 from nysplus._typing import Float
 from nysplus.estimators.base import KernelMachine, sums_rows

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 import nysplus.encoding
-from nysplus._learning.refine import Refinement
+from nysplus._learning.refinement import Refinement
 from nysplus._ridge.feature_map import APPROXIMATIONS
 from nysplus._tuning.metric import LearnedMetric
 from nysplus.kernels import KERNELS
