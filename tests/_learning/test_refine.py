@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 
+from nysplus._bytes.budget import Budget
 from nysplus._learning.candidates import DEFAULT_RULES, SearchRules
 from nysplus._learning.refine import refine
 from nysplus._learning.refinement import Refinement, make_refinement
@@ -133,6 +134,19 @@ def test_the_best_model_of_many_rows_continues_with_all_of_them():
     # a quick look, a long run, and a run on all rows
     assert [line for line in lines if line == "refine"] == ["refine"] * 3
     assert "the learned model is kept" in lines[-2]
+
+
+def test_the_fit_says_why_bytes_stay_unused():
+    rules = SearchRules(clean_errors_of_many=-1.0, rising=np.inf, needed_with_few_rows=-np.inf)
+    lines = []
+    problem = _problem(*_waves(600), progress=Progress(_Listener(lines)))
+    rng, selector = np.random.RandomState(0), ClassCentroids()
+    start = problem.fit(selector.select(problem, 20, rng).points, rng).expansion
+    budget = Budget(8192)
+    args = problem, problem.blocks, selector, start, SHORT, rng, budget
+    assert refine(*args, rules=rules).expansion.landmarks.shape[0] == 50
+    (line,) = (line for line in lines if "no better on held-out rows" in line)
+    assert line.startswith("refine: 50 landmarks; more of the 300 that fit")
 
 
 def test_where_it_is_uncertain_more_rows_are_held_out():

@@ -148,6 +148,11 @@ def refine(
     _note_outcome(blocks, found.comparison, better)
     if not better:
         return Refined(start, False, None, found.comparison, found.candidate_scores)
+    if found.candidate.size.n < size.n:
+        blocks.progress.note(
+            f"refine: {found.candidate.size.n} landmarks; more of the {size.n} that fit in the "
+            "budget are no better on held-out rows"
+        )
     return Refined(
         search.refit(found),
         True,
