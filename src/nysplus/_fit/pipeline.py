@@ -200,10 +200,7 @@ def better_linear(
     rival, scores = size.held_out, refined.scores
     if scores is not None:
         rival = HeldOutScores(scores.rows, scores.row_scores, scores.weight)
-    if rival is None:  # nothing was learned, and no size was chosen
-        assert size.dtype is not None
-        rival = _chosen_size(resolved, [Size(size.n, None, (size.dtype,))], rng).held_out
-        assert rival is not None
+    assert rival is not None
     searched = plan.refinement is None or plan.refinement.search
     rules = LinearRules() if searched else LinearRules(max_codes=1)
     return linear_candidate(table, plan.budget, rng, rival, rules)

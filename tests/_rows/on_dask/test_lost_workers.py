@@ -161,7 +161,13 @@ def test_a_cluster_without_workers(impatient, data):
         make_classifier().fit(*map(as_array, data[:2]))
 
 
-@pytest.mark.parametrize("call", [1, 2, 4])
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(call, marks=[] if call == 2 else [pytest.mark.all_combinations])
+        for call in (1, 2, 4)
+    ],
+)
 def test_the_last_worker_does_not_come_back(impatient, tmp_path, data, call):
     X, y, _ = data
     parts = counting(tmp_path / "calls", X, y, {0: call})

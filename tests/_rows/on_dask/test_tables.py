@@ -62,14 +62,13 @@ STORES = {
     "a parquet file": from_parquet,
     "delayed frames": lambda folder: (parts_of(FRAME, Y), None),
 }
-# A cluster runs the same tasks, in the same order, as threads do: one kind of rows is enough there.
-ON_CLUSTER = ("a parquet file",)
+# A cluster runs the tasks that threads run; other tests fit and predict there.
 PLACES = [
     pytest.param(
         place,
         name,
         id=f"{place}-{name}",
-        marks=() if place == "no client" or name in ON_CLUSTER else pytest.mark.all_combinations,
+        marks=() if place == "no client" else pytest.mark.all_combinations,
     )
     for place in ("no client", "cluster")
     for name in STORES

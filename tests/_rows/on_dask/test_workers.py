@@ -134,7 +134,15 @@ def _transfers(client, fit):
     return jobs, others
 
 
-@pytest.mark.parametrize("kind", ["delayed", "array", "persisted", "y apart"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("delayed", marks=pytest.mark.all_combinations),
+        "array",
+        pytest.param("persisted", marks=pytest.mark.all_combinations),
+        "y apart",
+    ],
+)
 def test_rows_stay_where_they_are(client, kind):
     X, y = _large(kind)
     if kind == "persisted":
