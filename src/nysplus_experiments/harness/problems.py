@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import make_multilabel_classification
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -23,11 +24,15 @@ from nysplus_experiments.harness.measurement import measure
 
 MAX_TRAIN_ROWS, MAX_TEST_ROWS = 20_000, 10_000
 SMOKE = "digits"  # comes with scikit-learn
+MULTILABEL = "multilabel"  # made by scikit-learn
 
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a dataset: a name in the registry, or a file in the folder NYSPLUS_DATA."""
+    """Origin of a dataset: a name in the registry, or a file in the folder NYSPLUS_DATA.
+
+    A dataset with neither is made by scikit-learn.
+    """
 
     title: str
     loader: str = ""
@@ -53,6 +58,7 @@ SOURCES = {
     "california": Source("California housing", file="california_housing", regression=True),
     "kin40k": Source("kin40k", file="kin40k_regression", regression=True),
     SMOKE: Source("digits", SMOKE),
+    MULTILABEL: Source("made up, 10 labels"),
 }
 
 
@@ -82,7 +88,9 @@ def load_problem(
         split = load(source.loader, trial, public_split=source.public_split)
         X, y, X_test, y_test = split.X_train, split.y_train, split.X_test, split.y_test
     else:
-        X, X_test, y, y_test = _read_split(source.file, trial)
+        X, X_test, y, y_test = (
+            _read_split(source.file, trial) if source.file else _multilabel_split(trial)
+        )
         scaler = StandardScaler() if source.regression else MinMaxScaler()
         X, X_test = scaler.fit_transform(X), scaler.transform(X_test)
         if source.regression:  # errors are then in standard deviations of the target
@@ -105,6 +113,14 @@ def _read_split(file: str, trial: int) -> list[np.ndarray]:
         else:
             rows = train_test_split(arrays["X"], arrays["y"], test_size=1 / 3, random_state=trial)
     return [rows[0].astype(np.float64), rows[1].astype(np.float64), *rows[2:]]
+
+
+def _multilabel_split(trial: int) -> list[np.ndarray]:
+    """Return X, X_test, y and y_test of made-up rows of 40 counts and 10 labels."""
+    X, y = make_multilabel_classification(
+        n_samples=7500, n_features=40, n_classes=10, n_labels=3, random_state=trial
+    )
+    return list(train_test_split(X, y, test_size=1 / 3, random_state=trial))
 
 
 def available(names: Iterable[str]) -> list[str]:

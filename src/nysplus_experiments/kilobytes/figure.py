@@ -12,20 +12,19 @@ from nysplus_experiments.harness import figures
 from nysplus_experiments.harness.figures import DASHED, DOTTED
 from nysplus_experiments.harness.problems import SOURCES
 from nysplus_experiments.kilobytes import fits as compact
-from nysplus_experiments.kilobytes.tables import FIGURE_PARTS, PUBLISHED
+from nysplus_experiments.kilobytes.tables import FIGURE_PARTS, PUBLISHED, frontier
 
 # Where the name of a published result stands if another mark is on its right: offset, alignment.
-PLACES = {
-    ("mnist", "ProtoNN"): ((-7, -4), "right"),
-    ("usps", "BSGD"): ((0, 9), "center"),
-}
+PLACES = {("usps", "BSGD"): ((0, 9), "center")}
+
+
+BEFORE_METHOD = "before"
 
 
 class Look(NamedTuple):
-    """How a curve is drawn: fits of a method, with sizes in bytes, in landmarks or without any."""
+    """How the fits of a method are drawn."""
 
     method: str
-    sizes: str
     label: str
     color: str
     marker: str
@@ -33,37 +32,35 @@ class Look(NamedTuple):
     hollow: bool = False
 
 
-BYTES, LANDMARKS = "bytes", "landmarks"
+# Models of one origin have one colour: ours with images black, scikit-learn blue, boosting green.
 LOOKS = (
-    Look(compact.REFINED, BYTES, "nysplus, refined, given a budget", figures.VERMILLION, "o"),
-    Look(
-        compact.REFINED, LANDMARKS, "nysplus, refined, float32", figures.ORANGE, "s", DASHED, True
-    ),
-    Look(compact.SELECTED, BYTES, "nysplus, selected, given a budget", figures.PURPLE, "^", DASHED),
-    Look(compact.NYSTROEM, LANDMARKS, "scikit-learn Nystroem + ridge", figures.BLUE, "v", DOTTED),
-    Look(compact.SVC, "", "scikit-learn SVC", figures.BLACK, "D"),
-    Look("lightgbm", "", "LightGBM", figures.GREEN, "*"),
-    Look("xgboost", "", "XGBoost", figures.SKY, "h"),
+    Look(compact.REFINED, "nysplus, refined", figures.VERMILLION, "o"),
+    Look(compact.IMAGE, "nysplus, images", figures.BLACK, "s"),
+    Look(compact.AUGMENTED, "nysplus, images, augmented", figures.BLACK, "s", DASHED, True),
+    Look(compact.UNREFINED, "nysplus, unrefined", figures.PURPLE, "^", DASHED),
+    Look(BEFORE_METHOD, "nysplus 0.1.0, refined", figures.ORANGE, "o", DASHED, True),
+    Look(compact.NYSTROEM, "scikit-learn Nystroem + ridge", figures.BLUE, "v", DOTTED),
+    Look(compact.SVC, "scikit-learn SVC", figures.BLUE, "D"),
+    Look("lightgbm", "LightGBM", figures.GREEN, "*"),
+    Look("xgboost", "XGBoost", figures.GREEN, "h"),
 )
 ELSEWHERE = "published elsewhere"
 KB, MB = 2**10, 2**20
-_SIZE_TICKS = {4 * KB: "4 kB", 64 * KB: "64 kB", MB: "1 MB", 16 * MB: "16 MB", 256 * MB: "256 MB"}
-_SMALL_TICKS = (KB, 16 * KB, 256 * KB, 4 * MB, 64 * MB)
+_SIZE_TICKS = {KB: "1 kB", 16 * KB: "16 kB", 256 * KB: "256 kB", 4 * MB: "4 MB", 64 * MB: "64 MB"}
+_SMALL_TICKS = (4 * KB, 64 * KB, MB, 16 * MB)
 
 
 def size_figure(fits: pd.DataFrame) -> Figure:
     """Draw accuracy against bytes, one panel a dataset."""
     names = compact.FIGURE_DATASETS
     shown = fits[fits["part"].isin(FIGURE_PARTS) & fits["dataset"].isin(names)]
-    sized = shown["setting"].map(lambda s: s and (BYTES if compact.in_bytes(s) else LANDMARKS))
-    shown = shown.assign(sizes=sized, error=100 - shown["accuracy"])
+    shown = pd.concat([shown, _before()]).assign(error=lambda rows: 100 - rows["accuracy"])
     datasets = [name for name in names if (shown["dataset"] == name).any()]
     figure, axes = figures.new(len(datasets), height=3.9)
     handles: dict[str, Any] = {}
     for ax, dataset in zip(axes, datasets, strict=True):
         for look in LOOKS:
-            keys = [dataset, look.method, look.sizes]
-            own = shown[(shown[["dataset", "method", "sizes"]] == keys).all(axis=1)]
+            own = shown[(shown[["dataset", "method"]] == [dataset, look.method]).all(axis=1)]
             if not own.empty:
                 handles[look.label] = _curve(ax, own, look)
         handles |= _published(ax, dataset)
@@ -79,13 +76,19 @@ def size_figure(fits: pd.DataFrame) -> Figure:
     return figure
 
 
+def _before() -> pd.DataFrame:
+    """Return the models of version 0.1.0 that are more accurate than all smaller ones."""
+    best = pd.concat([frontier(name) for name in compact.FIGURE_DATASETS])
+    return best[["dataset", "setting", "accuracy", "bytes"]].assign(method=BEFORE_METHOD)
+
+
 def _curve(ax: Any, fits: pd.DataFrame, look: Look) -> Any:
     """Draw the medians of a curve with bars over the seeds."""
     cells = fits.groupby("setting").agg({"bytes": "median", "error": ["median", "min", "max"]})
     cells = cells.sort_values(("bytes", "median")).clip(lower=1e-3)
     x, error, low, high = cells.to_numpy().T
     bars = (error - low, high - error)
-    return figures.curve(ax, x, error, *look[2:6], hollow=look.hollow, yerr=bars)
+    return figures.curve(ax, x, error, *look[1:5], hollow=look.hollow, yerr=bars)
 
 
 def _published(ax: Any, dataset: str) -> dict[str, Any]:

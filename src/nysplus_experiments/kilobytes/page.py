@@ -7,14 +7,14 @@ from pathlib import Path
 from nysplus_experiments.harness import figures, records
 from nysplus_experiments.harness.pages import Page
 from nysplus_experiments.harness.tables import machine
-from nysplus_experiments.kilobytes import tables
+from nysplus_experiments.kilobytes import summary, tables
 from nysplus_experiments.kilobytes.figure import size_figure
 from nysplus_experiments.kilobytes.fits import FILE, PEERS, TREES
 
 #: Parts of the page, each a function of `tables`.
 TABLES = (
-    *("data", "accuracy", "svc", "any-size", "other-libraries", "published", "tabular"),
-    *("wrong-labels", "draws", "regression", "refinement-time"),
+    *("data", "accuracy", "before", "seconds", "svc", "any-size", "other-libraries", "published"),
+    *("tabular", "stable", "wrong-labels", "draws", "regression", "others", "refinement-time"),
 )
 
 
@@ -27,7 +27,8 @@ def parts(results: Path) -> dict[str, str]:
         for name in TREES
         if PEERS[name].package in known["versions"]
     )
-    made = {name: getattr(tables, name.replace("-", "_"))(fits) for name in TABLES}
+    made = {"summary": summary.text(fits)}
+    made |= {name: getattr(tables, name.replace("-", "_"))(fits) for name in TABLES}
     return made | {"machine": f"{machine(known)} Threads: {known['threads']}; {boosting}."}
 
 
