@@ -14,7 +14,7 @@ from nysplus_experiments.tables.fits import PEERS_FILE
 #: Parts of the page, each a function of `summaries`.
 TABLES = (
     *("against-lightgbm", "against-best", "other-libraries", "all-rows", "all-rows-tables"),
-    *("few-rows", "new-rows", "twins", "classification", "regression"),
+    *("few-rows", "new-rows", "twins", "classification", "regression", "sizes"),
 )
 CSV_TABLES = ("csv", "pipelines")
 _LIBRARIES = {"lightgbm": "LightGBM", "xgboost-cpu": "XGBoost", "catboost": "CatBoost"}
@@ -26,7 +26,7 @@ def parts(results: Path) -> dict[str, str]:
     known = records.environment_of(results / "tables" / PEERS_FILE)
     made = {name: getattr(summaries, name.replace("-", "_"))(fits) for name in TABLES}
     made |= {name: getattr(summaries, name)(csv_fits) for name in CSV_TABLES}
-    made["cost"] = summaries.cost(fits, summaries.read_seconds(results))
+    made["times"] = summaries.times(summaries.read_seconds(results))
     made["agreement"] = summaries.agreement(summaries.read_exports(results))
     versions = ", ".join(
         f"{title} {known['versions'][package]}"

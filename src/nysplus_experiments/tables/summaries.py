@@ -9,7 +9,7 @@ import pandas as pd
 
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.raw_tables import TABLES
-from nysplus_experiments.harness.tables import MISSING, markdown, percent, size, spread
+from nysplus_experiments.harness.tables import MISSING, markdown, percent, short, size, spread
 from nysplus_experiments.tables import csv_files, exports, fits, ours, peers, seconds
 from nysplus_experiments.tables.comparison import (
     BEST_OF_THREE,
@@ -32,6 +32,8 @@ COLUMNS = (
     *("64kB", "16kB", "4kB", "fast", "no-encoder", peers.LIGHTGBM, peers.XGBOOST),
     *(peers.CATBOOST, peers.SVM, peers.LINEAR),
 )
+#: Methods of which seconds are divided by those of LightGBM: with and without a search.
+RATIOS = ("64kB", "fast")
 TWINS = ("wine_quality_white", "artificial_characters")
 _VERDICT = (
     *("points, mean", "median", "worst", "wins, ties, losses"),
@@ -190,16 +192,31 @@ def read_seconds(results: Path) -> pd.DataFrame:
     return records.frame(rows, fits.TableFit)
 
 
-def cost(found: pd.DataFrame, timed: pd.DataFrame) -> str:
-    """Return the bytes of the models of each method, and the seconds of the fits."""
+def sizes(found: pd.DataFrame) -> str:
+    """Return the bytes of the models of each method."""
     own, lines = found[found["mode"] == fits.CAPPED], []
     for name, method in METHODS.items():
-        sizes = own[own["method"] == name].groupby("table")["bytes"].mean()
-        times = timed[timed["method"] == name].groupby("table")["fit_cpu_seconds"].mean()
-        if len(sizes):
-            fit = [str(len(times)), spread(times)] if len(times) else [MISSING, MISSING]
-            lines.append([method.title, str(len(sizes)), spread(sizes, _size), *fit])
-    return markdown(("model", "tables", "bytes", "timed tables", "fit, s"), lines)
+        n_bytes = own[own["method"] == name].groupby("table")["bytes"].mean()
+        if len(n_bytes):
+            lines.append([method.title, str(len(n_bytes)), spread(n_bytes, _size)])
+    return markdown(("model", "tables", "bytes"), lines)
+
+
+def times(timed: pd.DataFrame) -> str:
+    """Return the seconds of fits on each table, their ratios to LightGBM, and the medians."""
+    by_table = timed.groupby(["table", "method"])["fit_cpu_seconds"].mean().unstack()
+    wide = by_table.reindex(index=list(seconds.TABLES), columns=list(seconds.METHODS))
+    ratios = wide[list(RATIOS)].div(wide[peers.LIGHTGBM], axis=0)
+    numbers = pd.concat([wide, ratios], axis=1)
+    rows = timed.groupby("table")["rows"].first()
+    lines = [
+        [table, f"{rows[table]:,}" if table in rows else MISSING, *map(short, numbers.loc[table])]
+        for table in seconds.TABLES
+    ]
+    lines.append(["median", MISSING, *map(short, numbers.median())])
+    titles = [f"{METHODS[name].title}, s" for name in wide]
+    against = [f"{METHODS[name].title} / LightGBM" for name in ratios]
+    return markdown(("table", "training rows", *titles, *against), lines)
 
 
 def read_exports(results: Path) -> pd.DataFrame:

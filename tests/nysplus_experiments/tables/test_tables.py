@@ -11,6 +11,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.bench import RESULTS, BenchError, BenchOptions
+from nysplus_experiments.harness.datasets import DatasetNotFound
 from nysplus_experiments.harness.raw_tables import (
     SYNTHETIC,
     SYNTHETIC_REGRESSION,
@@ -323,18 +324,40 @@ def test_few_rows_compare_with_the_unrefined_model():
     ]
 
 
-def test_times_come_from_the_fits_that_were_timed():
-    found = _frame({("churn", "64kB"): [90], ("churn", "lightgbm"): [91]})
-    timed = _frame({("churn", "64kB"): [90]})
-    assert [line[:1] + line[3:] for line in _lines(summaries.cost(found, timed))] == [
-        ["64 kB", "1", "2.0"],
-        ["LightGBM", "–", "–"],
-    ]
+def test_times_are_compared_with_lightgbm_table_by_table():
+    timed = pd.concat(
+        [
+            _frame({("wall_robot", "64kB"): [90], ("cpu_act", "64kB"): [0.1]}, fit_cpu_seconds=6.0),
+            _frame({("wall_robot", "lightgbm"): [90]}, fit_cpu_seconds=2.0),
+            _frame({("cpu_act", "lightgbm"): [0.1]}, fit_cpu_seconds=0.5),
+        ]
+    )
+    lines = {line[0]: line[1:] for line in _lines(summaries.times(timed))}
+    assert list(lines) == [*seconds.TABLES, "median"]
+    assert lines["wall_robot"] == ["5,000", "6.0", "–", "–", "2.0", "–", "3.0", "–"]
+    assert lines["cpu_act"] == ["5,000", "6.0", "–", "–", "0.50", "–", "12", "–"]
+    assert lines["adult"] == ["–"] * 8
+    assert lines["median"] == ["–", "6.0", "–", "–", "1.2", "–", "7.5", "–"]
 
 
-def test_tables_of_timed_fits_are_of_middle_size():
+def test_twelve_tables_are_timed_with_all_rows():
+    assert len(set(seconds.TABLES)) == 12
     assert set(seconds.TABLES) <= set(TABLES)
-    assert all(fits.CAPPED in method.modes for method in seconds.METHODS.values())
+    keys = list(seconds.plan(["adult", "cpu_act"], [0, 1]))
+    assert len(set(keys)) == len(keys)
+    assert {key[0] for key in keys} == {"all"}
+    installed = [name for name, method in seconds.METHODS.items() if method.installed]
+    assert [key[2] for key in keys] == installed * 4
+    assert [key[3] for key in keys] == sorted(key[3] for key in keys)
+
+
+def test_the_timed_tables_are_every_second_one():
+    try:
+        rows = {name: len(load_table(name).y) for name in TABLES if name != "a9a"}
+    except DatasetNotFound as error:
+        pytest.skip(str(error))
+    middle = sorted((n, name) for name, n in rows.items() if 5_000 < n < 50_000)
+    assert [name for _, name in middle][1::2] == list(seconds.TABLES)
 
 
 def test_exports_are_summed_up_by_format():
@@ -391,7 +414,7 @@ def test_the_page_of_all_methods_and_of_an_unfinished_run(methods, tmp_path, mon
     for name, text in parts.items():
         assert not {"nan", "None", "<NA>"} & set(text.replace("|", " ").split()), name
     assert len(_lines(parts["classification"])) == len(_lines(parts["regression"])) == 2
-    assert len(_lines(parts["cost"])) == len(methods)
+    assert len(_lines(parts["sizes"])) == len(methods)
     page.draw(tmp_path, tmp_path)
     assert [p.name for p in (tmp_path / "results" / "figures").iterdir()] == ["tables.png"]
 
