@@ -12,10 +12,10 @@ from nysplus_experiments.harness import figures
 from nysplus_experiments.harness.figures import DASHED, DOTTED
 from nysplus_experiments.harness.problems import SOURCES
 from nysplus_experiments.kilobytes import fits as compact
-from nysplus_experiments.kilobytes.tables import FIGURE_PARTS, PUBLISHED, frontier
+from nysplus_experiments.kilobytes.tables import FIGURE_PARTS, OURS, PUBLISHED, frontier
 
-# Where the name of a published result stands if another mark is on its right: offset, alignment.
-PLACES = {("usps", "BSGD"): ((0, 9), "center")}
+# Where the name of a published result stands if another mark is near its right: offset, alignment.
+PLACES = {("usps", "BSGD"): ((0, 9), "center"), ("pendigits", "BSGD"): ((0, -16), "center")}
 
 
 BEFORE_METHOD = "before"
@@ -88,7 +88,13 @@ def _curve(ax: Any, fits: pd.DataFrame, look: Look) -> Any:
     cells = cells.sort_values(("bytes", "median")).clip(lower=1e-3)
     x, error, low, high = cells.to_numpy().T
     bars = (error - low, high - error)
-    return figures.curve(ax, x, error, *look[1:5], hollow=look.hollow, yerr=bars)
+    # A ring around a mark of equal accuracy shows both; our new models are above all others.
+    style: dict[str, Any] = {"hollow": look.hollow, "yerr": bars}
+    if look.method == BEFORE_METHOD:
+        style["markersize"] = 10
+    if look.method in OURS:
+        style["zorder"] = 4
+    return figures.curve(ax, x, error, *look[1:5], **style)
 
 
 def _published(ax: Any, dataset: str) -> dict[str, Any]:
