@@ -244,7 +244,7 @@ def test_time_is_limited(moons):
     X, codes = moons
     refinement = Refinement(n_epochs=10**6, max_seconds=0.5)
     refined = _refined(_problem(X, ClassTargets(codes, 2)), 10, refinement)[1]
-    assert refined.comparison.n_rows == 300
+    assert refined.comparison.n_rows % 60 == 0  # as many of the five folds as time allows
 
 
 def test_too_few_rows_stay_as_they_are(moons):

@@ -116,7 +116,24 @@ def test_a_candidate_costs_what_its_run_does():
     assert whole.cost(5, 2) == 1000 * (6 * 20 * (3 + 2) + 4 * 5 * 3) == 2 * half.cost(5, 2)
 
 
+def test_folds_are_held_out_as_long_as_there_is_time(search):
+    positions = search.folds()
+    assert len(search.hold_out_in_time(positions)) == len(positions)
+    hurried = replace(search, deadline=Deadline(1e-9))
+    assert len(hurried.hold_out_in_time(positions)) == 1
+
+
+def test_without_time_to_look_nothing_is_compared(search):
+    found = replace(search, rules=NOISY, deadline=Deadline(1e-9)).run(
+        Size(30, 2), Refinement().recipes(300)
+    )
+    assert len(found.candidate_scores) == 1
+    assert found.candidate.size.n == 30
+
+
 def test_time_is_shared():
     assert Deadline(None).share(0.5) is None
+    assert not Deadline(None).over
+    assert Deadline(1e-9).over
     assert 0 < Deadline(10.0).share(0.5) <= 5.0
     assert Deadline(1e-9).share(0.5) > 0

@@ -160,7 +160,8 @@ def fit_model(
     fit = fit_ridge(resolved, landmarks, rng)
     rounding = rng if size.budget is None else np.random.RandomState(rng.randint(2**31 - 1))
     refined = refine_model(plan, resolved, size, fit, rng)
-    if plan.refinement is not None and plan.budget is not None and not refined.kept:
+    limited = plan.refinement is not None and plan.refinement.max_seconds is not None
+    if plan.refinement is not None and plan.budget is not None and not (refined.kept or limited):
         # the small model that refinement started from is not the best one of the budget
         return fit_model(replace(plan, refinement=None), blocks, code, columns, first_rng, rules)
     evaluations = landmarks.n_kernel_evaluations + fit.n_kernel_evaluations

@@ -58,8 +58,11 @@ class SearchRules:
     # Rows that landmarks are selected from to start training: 10,000, or ten per landmark.
     start_rows: int = 10_000
     start_ratio: int = 10
-    # Shares of the remaining time, where it is limited: for the quick look, for recipes, and for
-    # each run after that.
+    # Where time is limited: folds are held out until this share of it has passed, and nothing more
+    # is compared after the second one.
+    fold_time: float = 0.3
+    compare_time: float = 0.7
+    # Shares of the remaining time: for the quick look, for recipes, and for each run after that.
     quick_time: float = 0.1
     recipe_time: float = 0.3
     run_time: float = 0.6
@@ -133,6 +136,12 @@ class Deadline:
         return max(share * (self.seconds - (time.perf_counter() - self._begin)), 1e-3)
 
     @property
+    def used(self) -> float:
+        """The share of the seconds that has passed; 0 for unlimited time."""
+        passed = time.perf_counter() - self._begin
+        return 0.0 if self.seconds is None else passed / self.seconds
+
+    @property
     def over(self) -> bool:
         """Whether no time is left."""
-        return self.seconds is not None and time.perf_counter() - self._begin >= self.seconds
+        return self.used >= 1.0

@@ -125,6 +125,15 @@ class HeldOutSearch(ABC):
         outputs = model(self.rows.X[held_out])
         return HeldOutFold(held_out, others, model.landmarks, outputs)
 
+    def hold_out_in_time(self, positions: Sequence[Positions]) -> list[HeldOutFold]:
+        """Hold out folds, at least one, and as many as there is time for."""
+        folds = []
+        for fold in positions:
+            folds.append(self.hold_out(fold))
+            if self.deadline.used > self.rules.fold_time:
+                break
+        return folds
+
     def _blocks(self, positions: Positions) -> RowBlocks:
         """Return some rows as the kernel of the unrefined model sees them.
 
@@ -149,13 +158,15 @@ class HeldOutSearch(ABC):
     ) -> list[Evaluation]:
         """Train every candidate without each fold, in a share of the remaining time."""
         runs = [(candidate, i) for candidate in candidates for i in range(len(folds))]
-        seconds = self.deadline.share(time_share * min(free_threads(), len(runs)) / len(runs))
+        limit = Deadline(self.deadline.share(time_share))
+        parallel = min(free_threads(), len(runs)) / len(runs)
         alone = len(runs) == 1  # in this thread, which may report progress within the run
         n_rows = sum(candidate.options.n_rows for candidate, _ in runs)
         models: list[TrainedModel] = []
         stage = self.problem.blocks.progress.stage("refine", n_rows, None if alone else len(runs))
         with stage as advance:
-            starts = self._starts(candidates, folds, seconds)
+            starts = self._starts(candidates, folds, limit.share(parallel))
+            seconds = limit.share(parallel)
 
             def train(run: tuple[Candidate, int]) -> TrainedModel:
                 candidate, i = run

@@ -65,8 +65,9 @@ class Refinement(BaseEstimator):
         Rows to learn from, drawn uniformly; fewer if they do not fit in half of scikit-learn's
         `working_memory`.
     max_seconds : float, optional
-        Approximate time limit of training; selecting landmarks comes on top. Results then depend on
-        the machine.
+        Time limit of refinement; the unrefined model that it starts from comes on top. Under a
+        limit, less is compared, and under a budget this unrefined model is kept unless learning
+        helps. Results then depend on the machine.
 
     Notes
     -----
@@ -79,18 +80,17 @@ class Refinement(BaseEstimator):
     (4 % of two classes, 12 % of more), one long run follows. Otherwise, and for values, recipes are
     compared, under a budget with a tenth of the landmarks that fit. The best one is trained with 30
     and 100 % of them, and for longer, as long as each is better than the one before by half a
-    standard error. Up to 5000 rows, every
-    row is held out once, in five folds; of more rows, one fold. The unrefined model, under a budget
-    one of at most 400 landmarks, is fitted again without the held-out rows unless it has many rows
-    per landmark. It is kept, or under a budget the model of ``refine=False`` is fitted, unless the
-    learned model is better by 2.5 standard errors, or by one with more than 5000 rows, on up to
-    three folds. Under a budget, the numbers of the learned model have 4 to 8 bits, and are trained
+    standard error. Up to 5000 rows, every row is held out once, in five folds; of more rows, one
+    fold. The unrefined model, under a budget one of at most 400 landmarks, is fitted again without
+    the held-out rows unless it has many rows per landmark. It is kept, or under a budget the model
+    of ``refine=False`` is fitted, unless the learned model is better by 2.5 standard errors, or by
+    one with more than 5000 rows, on up to three folds. Under a budget, the numbers of the learned model have 4 to 8 bits, and are trained
     as they are stored in the last fifth of the run.
 
     For tables with an encoder, candidates differ in the code of the numbers, in decay of the
     coefficients and of the map, and in length; columns are weighted by the gradients of a first
     fit. Candidates are compared on a fifth of at most 12500 rows, on two or three fifths below 7500
-    rows. Of those within one standard error of the best accuracy, the one of the smallest log-loss
+    rows: all of them after short runs with 100 landmarks, the best two after whole runs. Of those within one standard error of the best accuracy, the one of the smallest log-loss
     is trained on all rows; for values, the one of the smallest squared error, if it is better than
     the first by one standard error. The unrefined model is kept if it has a higher accuracy and a
     smaller log-loss than this one (up to 1500 rows, one of both), or a smaller squared error.

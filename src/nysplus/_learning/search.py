@@ -10,15 +10,17 @@ import numpy as np
 
 from nysplus._bytes.budget import Size
 from nysplus._holdout import PairedComparison, Positions, best_of
-from nysplus._learning.candidates import Candidate, Recipe
+from nysplus._learning.candidates import Candidate, Deadline, Recipe
 from nysplus._learning.evaluation import Evaluation, HeldOutSearch
 from nysplus._learning.setup import TrainingSetup
 from nysplus._learning.sizes import size_by_rule
+from nysplus._learning.starts import first_landmarks
 from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
 from nysplus._rows.projected import projected
 from nysplus._runtime.threads import in_threads
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
+from nysplus.landmarks import Auto
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class RefinementSearch(HeldOutSearch):
             look at others.
         """
         positions = self.folds()
-        folds = [self.hold_out(fold) for fold in (positions if self.few_rows else positions[:1])]
+        folds = self.hold_out_in_time(positions if self.few_rows else positions[:1])
         first, *others = recipes
         if not others:
             tried = self._evaluate([Candidate(size, first)], folds, self.rules.run_time)
@@ -117,14 +119,21 @@ class RefinementSearch(HeldOutSearch):
     # -- choices -----------------------------------------------------------------------------------
 
     def _clean(self, size: Size, recipe: Recipe, fold: HeldOutFold) -> bool:
-        """Return whether a short run with few landmarks makes few errors."""
+        """Return whether a short run with few landmarks makes few errors.
+
+        If there is no time for this run, there is none to compare others either: the rows count as
+        clean.
+        """
         rules, targets = self.rules, self.rows.targets
         assert targets is not None
         if not targets.discrete:
             return False
         n = self._part(size.n, rules.quick_share, rules.quick_landmarks)
         look = Candidate(self._sized(size, n), recipe, rules.quick_length)
+        limit = Deadline(self.deadline.share(rules.quick_time))
         (quick,) = self._evaluate([look], [fold], rules.quick_time)
+        if limit.over:
+            return True
         two = self.problem.blocks.n_outputs == 1
         return quick.scores.accuracy >= 1.0 - (
             rules.clean_errors if two else rules.clean_errors_of_many
@@ -151,6 +160,8 @@ class RefinementSearch(HeldOutSearch):
             larger.append(Candidate(size, recipe, length))
             length *= 2.0
         for candidate in larger:
+            if self.deadline.used > self.rules.compare_time:
+                break
             (grown,) = self._evaluate([candidate], best.folds, self.rules.run_time)
             if not grown.scores.better_than(best.scores, self.rules.rising):
                 break
@@ -191,7 +202,8 @@ class RefinementSearch(HeldOutSearch):
         needed = rules.needed_with_few_rows if self.few_rows else rules.needed
         comparison = best.scores.compared_with_unrefined(needed)
         for fold in [] if self.few_rows else positions[1 : rules.max_folds]:
-            if not comparison.within(*rules.uncertain):
+            late = self.deadline.used > rules.compare_time
+            if late or not comparison.within(*rules.uncertain):
                 break
             (more,) = self._evaluate([best.candidate], [self.hold_out(fold)], rules.run_time)
             folds, models = (*best.folds, *more.folds), (*best.models, *more.models)
@@ -210,8 +222,9 @@ class RefinementSearch(HeldOutSearch):
         advance: Callable[[int], None] | None,
     ) -> TrainedModel:
         """Train a candidate from landmarks, without the rows of a fold."""
-        setup = self.setup
+        setup, limit = self.setup, Deadline(seconds)
         first = setup.first(start, candidate.recipe.width)
+        seconds = limit.share(1.0)
         p = setup.train(first, candidate.options, self.seed, fold.others, seconds, advance)
         model = setup.expansion(p, self.problem.blocks.dtype)
         return TrainedModel(p, model, model(self.rows.X[fold.held_out]))
@@ -237,12 +250,17 @@ class RefinementSearch(HeldOutSearch):
     def _first_landmarks(self, size: Size, used: Positions, landmarks: Any) -> Float:
         """Return the landmarks of the unrefined model, or under a budget new ones for a size.
 
-        They are in the coordinates of ``setup.U``.
+        They are in the coordinates of ``setup.U``. A selector that was asked for is used here, too.
         """
         if self.budget is None and size.n == landmarks.shape[0]:
             return self.setup.coordinates(landmarks)
-        basis = self.setup.basis
+        setup = self.setup
         n_rows = max(self.rules.start_rows, self.rules.start_ratio * size.n)
-        some = self.rows.take(np.sort(self._rng.permutation(used)[:n_rows])).blocks()
-        found: Float = self._select(projected(some, basis), size.n) - self.setup.mean @ basis
-        return found
+        some = self.rows.take(np.sort(self._rng.permutation(used)[:n_rows]))
+        if not isinstance(self.selector, Auto):
+            found: Float = self._select(projected(some.blocks(), setup.basis), size.n)
+            return found - setup.mean @ setup.basis
+        U, Y = some.X @ setup.basis - setup.mean @ setup.basis, some.Y
+        if not self.problem.blocks.discrete:
+            Y = (Y - setup.target_mean) / setup.target_unit
+        return first_landmarks(self.problem, some, U, Y, size.n, self._rng)

@@ -10,7 +10,7 @@ import numpy as np
 
 from nysplus._bytes.budget import Size
 from nysplus._holdout import PairedComparison, Positions, best_of, least_loss_within_error
-from nysplus._learning.candidates import Candidate
+from nysplus._learning.candidates import Candidate, Deadline
 from nysplus._learning.evaluation import Evaluation, HeldOutSearch
 from nysplus._learning.table_setup import TableSetup, column_weights, importances
 from nysplus._learning.tables import (
@@ -31,9 +31,6 @@ from nysplus._rows.blocks import Block
 from nysplus._runtime.threads import in_threads
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
-
-# A code without its bins: views that differ in bins only share the importance of raw columns.
-Kind = tuple[str, bool]
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class TableSearch(HeldOutSearch):
     rules: TableRules = TABLE_RULES
     views: TableViews = field(kw_only=True)
     _views: dict[CodeChoice, View] = field(default_factory=dict, init=False)
-    _importances: dict[tuple[Kind, int], Float] = field(default_factory=dict, init=False)
+    _importances: dict[int, Float] = field(default_factory=dict, init=False)
 
     # -- the search --------------------------------------------------------------------------------
 
@@ -94,7 +91,8 @@ class TableSearch(HeldOutSearch):
             return None
         # a single candidate is compared with the unrefined model only, on one fold
         n_folds = None if len(candidates) > 1 else 1
-        folds = [self.hold_out(fold) for fold in self._used_folds()[:n_folds]]
+        folds = self.hold_out_in_time(self._used_folds()[:n_folds])
+        candidates = self._finalists(candidates, folds)
         tried = self._evaluate(candidates, folds, self.rules.first_time)
         if not self.few_rows and self._want_longer(tried):
             tried = self._with_longer(tried, longer, folds[:1])
@@ -117,6 +115,25 @@ class TableSearch(HeldOutSearch):
         folds = self.folds()
         wanted = -(-self.rules.held_out_rows // len(folds[0]))
         return folds[: min(max(1, wanted), self.rules.max_folds)]
+
+    def _finalists(
+        self, candidates: list[Candidate], folds: Sequence[HeldOutFold]
+    ) -> list[Candidate]:
+        """Return the candidates that are best after short runs with few landmarks."""
+        rules = self.rules
+        if len(candidates) <= rules.n_finalists:
+            return candidates
+        looks = [
+            replace(
+                candidate,
+                size=Size(min(candidate.size.n, rules.look_landmarks), candidate.size.rank),
+                length=rules.look_length,
+            )
+            for candidate in candidates
+        ]
+        scores = [e.scores.mean for e in self._evaluate(looks, folds, rules.look_time)]
+        best = set(np.argsort(scores)[::-1][: rules.n_finalists].tolist())
+        return [candidate for i, candidate in enumerate(candidates) if i in best]
 
     def _want_longer(self, tried: Sequence[Evaluation]) -> bool:
         """Return whether long runs are at least as good as those with a decay of the map."""
@@ -144,7 +161,8 @@ class TableSearch(HeldOutSearch):
         self, styles: Sequence[TableStyle], folds: Sequence[HeldOutFold]
     ) -> list[Evaluation]:
         """Evaluate styles if there is time left."""
-        candidates = [] if self.deadline.over else self._candidates(styles)
+        late = self.deadline.used > self.rules.compare_time
+        candidates = [] if late else self._candidates(styles)
         return self._evaluate(candidates, folds, self.rules.last_time) if candidates else []
 
     def _endless(
@@ -191,17 +209,16 @@ class TableSearch(HeldOutSearch):
         assert found.best is not None
         candidate, blocks = found.best.candidate, self.problem.blocks
         recipe = _recipe(candidate)
-        style, view = recipe.style, views(*_arguments(recipe.code))
-        weights = self._weights(recipe, 0)
+        view, weights = views(*_arguments(recipe.code)), self._weights(recipe, 0)
         block = replace(rows, X=view.X)
         prepared = TableSetup.of(self.problem, block, weights, candidate.size, self.seed)
+        setup, first = prepared.setup, prepared.first(recipe.width, self.rules.value_ridge)
         bits = candidate.size.bits
-        options = options_of(style, len(rows), blocks.discrete, self.rules, bits)
-        first = prepared.first(recipe.width, self.rules.value_ridge)
+        options = options_of(recipe.style, len(rows), blocks.discrete, self.rules, bits)
         with blocks.progress.stage("refine", options.n_rows, None) as advance:
             seconds = self.deadline.share(1.0)
-            p = prepared.setup.train(first, options, self.seed, seconds=seconds, advance=advance)
-        model = prepared.setup.expansion(p, blocks.dtype, found.scores.score_unit)
+            p = setup.train(first, options, self.seed, seconds=seconds, advance=advance)
+        model = setup.expansion(p, blocks.dtype, found.scores.score_unit)
         return replace(model, encoder=view.code)
 
     # -- candidates --------------------------------------------------------------------------------
@@ -258,7 +275,8 @@ class TableSearch(HeldOutSearch):
         self, candidates: list[Candidate], folds: Sequence[HeldOutFold], seconds: float | None
     ) -> dict[tuple[Candidate, int], TableSetup]:
         """Prepare the rows of every view without each fold; candidates share them."""
-        self._find_importances(candidates, folds, seconds)
+        if any(_style(candidate).metric for candidate in candidates):
+            self._find_importances(folds, seconds)
         runs = [(candidate, i) for candidate in candidates for i in range(len(folds))]
         keys = {(candidate, i): _key(candidate, i) for candidate, i in runs}
         firsts = {key: run for run, key in reversed(list(keys.items()))}
@@ -272,31 +290,18 @@ class TableSearch(HeldOutSearch):
         found = dict(zip(firsts, in_threads(prepared, firsts.values()), strict=True))
         return {run: found[key] for run, key in keys.items()}
 
-    def _find_importances(
-        self, candidates: list[Candidate], folds: Sequence[HeldOutFold], seconds: float | None
-    ) -> None:
-        """Find the importances of raw columns, once for each kind of code."""
-        n_found = len(folds) if self.few_rows else 1
-        missing: dict[tuple[Kind, int], CodeChoice] = {}
-        for recipe in map(_recipe, candidates):
-            for i in range(n_found if recipe.style.metric else 0):
-                if (_kind(recipe.code), i) not in self._importances:
-                    missing[_kind(recipe.code), i] = self._coarse(recipe.code)
-        for code in missing.values():
-            self._view(code)  # made here, so that threads only read it
+    def _find_importances(self, folds: Sequence[HeldOutFold], seconds: float | None) -> None:
+        """Find the importances of raw columns, without each fold where rows are few."""
+        code = CodeChoice(n_bins=self.rules.metric_bins)
+        view = self._view(code)
+        used = range(len(folds) if self.few_rows else 1)
+        missing = [fold for fold in used if fold not in self._importances]
 
-        def find(key: tuple[Kind, int]) -> Float:
-            code = missing[key]
-            block, own = self._block(code, folds[key[1]].others), self._view(code).code
-            return importances(self.problem, block, own, self.seed, self.rules, seconds)
+        def find(fold: int) -> Float:
+            block = self._block(code, folds[fold].others)
+            return importances(self.problem, block, view.code, self.seed, self.rules, seconds)
 
         self._importances.update(zip(missing, in_threads(find, missing), strict=True))
-
-    def _coarse(self, code: CodeChoice) -> CodeChoice:
-        """Return a code with as few bins as are enough to weigh columns."""
-        if code.n_bins is None:
-            return code
-        return replace(code, n_bins=min(code.n_bins, self.rules.metric_bins))
 
     def _block(self, code: CodeChoice, positions: Positions) -> Block:
         """Return some of the rows, as a view has them."""
@@ -307,8 +312,7 @@ class TableSearch(HeldOutSearch):
         code = self._view(recipe.code).code
         if not recipe.style.metric:
             return np.ones(code.n_columns)
-        kind = _kind(recipe.code)
-        importance = self._importances.get((kind, fold), self._importances[kind, 0])
+        importance = self._importances.get(fold, self._importances[0])
         return column_weights(importance, code, self.rules)
 
     def _trained(
@@ -320,8 +324,9 @@ class TableSearch(HeldOutSearch):
         advance: Callable[[int], None] | None,
     ) -> TrainedModel:
         """Train a candidate from prepared rows."""
-        recipe, setup = _recipe(candidate), start.setup
+        recipe, setup, limit = _recipe(candidate), start.setup, Deadline(seconds)
         first = start.first(recipe.width, self.rules.value_ridge)
+        seconds = limit.share(1.0)
         p = setup.train(first, candidate.options, self.seed, None, seconds, advance)
         model = setup.expansion(p, np.dtype(np.float32))
         return TrainedModel(p, model, model(self._view(recipe.code).X[fold.held_out]))
@@ -337,13 +342,9 @@ def _style(candidate: Candidate) -> TableStyle:
 
 
 def _key(candidate: Candidate, fold: int) -> tuple[CodeChoice, bool, Size, int]:
-    """Return what prepared rows depend on."""
+    """Return the key of prepared rows: candidates with the same key share them."""
     recipe = _recipe(candidate)
     return recipe.code, recipe.style.metric, candidate.size, fold
-
-
-def _kind(code: CodeChoice) -> Kind:
-    return code.numbers, code.target_statistics
 
 
 def _arguments(code: CodeChoice) -> tuple[str, int | None, bool]:

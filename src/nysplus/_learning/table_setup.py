@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,19 +10,12 @@ from nysplus._bytes.budget import Size
 from nysplus._learning.gradients import Gradient, Parameters
 from nysplus._learning.losses import Squared
 from nysplus._learning.setup import TrainingSetup
+from nysplus._learning.starts import first_landmarks
 from nysplus._learning.tables import TableRules, options_of
 from nysplus._rows.blocks import Block
 from nysplus._typing import Float
 from nysplus.encoding.code import TableCode
-from nysplus.landmarks import ClassCentroids, Problem
-from nysplus.landmarks.clustering import RANDOM, centroids
-
-# For values, rows are clustered in the directions of the map and along the target, whose spread
-# counts as this share of the spread of the rows.
-TARGET_SHARE, MAX_ITER = 0.5, 10
-# Without a pilot model, from random rows: the landmarks will move. The shares of the classes hardly
-# matter.
-CLASS_CENTROIDS = ClassCentroids(power=0.0, share="root", max_iter=MAX_ITER, start=RANDOM)
+from nysplus.landmarks import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,31 +54,13 @@ class TableSetup:
         rng = np.random.RandomState(seed)
         assert size.rank is not None
         setup = TrainingSetup.of(block, size.rank, rng, problem.kernel, weights)
-        return cls(setup, weights, _first_landmarks(problem, setup, block, size.n, rng))
+        some = block.take(setup.sketched)
+        return cls(setup, weights, first_landmarks(problem, some, setup.U, setup.Y, size.n, rng))
 
     def first(self, width: float, ridge: float) -> Parameters:
         """Return parameters to start from; coefficients of values are those of a ridge."""
         values = isinstance(self.setup.rows.loss, Squared)
         return self.setup.first(self.landmarks, width, ridge if values else None)
-
-
-def _first_landmarks(
-    problem: Problem, setup: TrainingSetup, block: Block, n: int, rng: np.random.RandomState
-) -> Float:
-    """Return centroids inside each class, or of rows and targets together for values."""
-    some, U = block.take(setup.sketched), setup.U
-    n = min(n, len(some))
-    if n == len(some):
-        return U
-    assert some.targets is not None
-    if some.targets.discrete:
-        blocks = replace(some, X=U).blocks()
-        found: Float = CLASS_CENTROIDS.select(replace(problem, blocks=blocks), n, rng).points
-        return found
-    spread = TARGET_SHARE * np.sqrt(U.var(axis=0).sum())
-    joined = replace(some, X=np.hstack([U, spread * setup.Y]))
-    points, _ = centroids(joined, n, MAX_ITER, rng, RANDOM)
-    return np.ascontiguousarray(points[:, : U.shape[1]])
 
 
 def importances(

@@ -208,7 +208,13 @@ class TableRules(SearchRules):
     # long one by this many standard errors, and still have this share of errors.
     endless_gain: float = 2.0
     endless_errors: float = 0.05
-    # Shares of the remaining time, where it is limited: for the first candidates and later ones.
+    # Short looks at all candidates, with at most this many landmarks, tell which of them are worth
+    # a whole run.
+    look_landmarks: int = 100
+    look_length: float = 0.4
+    n_finalists: int = 2
+    # Shares of the remaining time, where it is limited: for looks, for finalists, and later ones.
+    look_time: float = 0.3
     first_time: float = 0.5
     last_time: float = 0.5
 
