@@ -34,11 +34,13 @@ def fitted(digits, name="plain", encoder=ENCODER, n_rows=900, **more):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_of_images_is_the_model_of_their_cosines(digits, name):
-    """The encoder inside the model, and the transformer before it."""
+    """The encoder inside the model, and the transformer before it: images learn half as fast."""
     X, y = digits
     params = MODELS[name] if name == "automatic" else {**MODELS[name], "gamma": 0.1}
     model = NystroemClassifier(encoder=ENCODER, random_state=0, **params).fit(X[:900], y[:900])
     rows = ENCODER.fit_transform(X)
+    if "refine" in params:
+        params = {**params, "refine": Refinement(search=False, learning_rate=0.02)}
     other = NystroemClassifier(random_state=0, **params).fit(rows[:900], y[:900])
     np.testing.assert_allclose(
         model.decision_function(X), other.decision_function(rows), rtol=1e-4, atol=1e-4
