@@ -88,19 +88,30 @@ def check_rows(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) 
             return canonical(_as_numbers(checked[0])), checked[1]
         return canonical(_as_numbers(checked))
     except ValueError as error:
+        # not for images, which have an encoder already, nor for transformers, which have none
+        may_encode = getattr(estimator, "encoder", "none") is None
         if str(error).startswith("Input X contains NaN"):
             # scikit-learn's message goes on to recommend other estimators
+            advice = (
+                "Pass encoder='auto', which takes tables with gaps, replace"
+                if may_encode
+                else "Replace"
+            )
             raise ValueError(
                 f"Input X contains NaN, and {type(estimator).__name__} takes no missing values. "
-                "Pass encoder='auto', which takes tables with gaps, replace them, for example with "
-                "sklearn.impute.SimpleImputer in a pipeline, or drop the rows that have them."
+                f"{advice} them, for example with sklearn.impute.SimpleImputer in a pipeline, or "
+                "drop the rows that have them."
             ) from None
         columns = _text_columns(X)
         if not columns:
             raise
+        advice = (
+            "Pass encoder='auto', which takes tables with categories and dates, encode"
+            if may_encode
+            else "Encode"
+        )
         raise ValueError(
-            f"X has columns that are not numbers: {columns}. Pass encoder='auto', which takes "
-            "tables with categories and dates, encode them first (for example with "
+            f"X has columns that are not numbers: {columns}. {advice} them first (for example with "
             f"sklearn.preprocessing.OneHotEncoder), or drop them. ({error})"
         ) from error
 

@@ -64,7 +64,7 @@ def test_maps_that_change_nothing_give_the_code(code):
 
 
 @pytest.mark.parametrize("code", [CODE, ImageCode((4, 5, 3), 3)])
-def test_quarters_of_a_batch_go_through_maps_of_the_plane(code):
+def test_parts_of_a_batch_go_through_maps_of_the_plane(code):
     """A dense product is the cosines of each channel of the changed image."""
     rules = AffineRules(n_maps=1)
     X = images(code, 6)

@@ -84,6 +84,15 @@ def test_long_runs_are_limited_by_rows_per_landmark_and_by_operations(search, n,
     assert run.length == pytest.approx(length)
 
 
+def test_long_runs_on_images_have_few_epochs(search):
+    (recipe, *_) = Refinement().recipes(300, rate=0.5)
+    assert recipe.options.learning_rate == 0.02
+    epochs = recipe.options.n_rows / 300
+    rules = SearchRules(run_cost=1e30, image_epochs=2.0 * epochs)
+    run = replace(search, rules=rules, images=True)._long(Size(5, 2), recipe)
+    assert run.length == pytest.approx(2.0)
+
+
 def test_models_of_noisy_rows_grow_while_that_helps(search):
     recipes = Refinement(n_epochs=3).recipes(300)
     rules = replace(NOISY, least_rung=2)

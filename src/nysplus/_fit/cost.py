@@ -28,7 +28,8 @@ from nysplus._runtime.progress import Advance, Progress
 from nysplus._runtime.threads import thread_count
 from nysplus._typing import Kind
 from nysplus.encoding.frames import take_rows
-from nysplus.encoding.parameter import table_encoder
+from nysplus.encoding.image_encoder import ImageEncoder
+from nysplus.encoding.parameter import make_encoder, table_encoder
 from nysplus.landmarks import GivenLandmarks, make_selector
 
 # Rows of the largest trial: more than any stage of a fit samples, so that beyond them only the
@@ -141,8 +142,9 @@ def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> C
         Typical X and y, any number of rows.
     """
     n_rows, n_features = shape
-    n = _n_landmarks(estimator, shape)
-    n_bytes = _bytes(n, n_features, n_rows)
+    n_columns = _n_columns(estimator, n_features)
+    n = _n_landmarks(estimator, (n_rows, n_columns))
+    n_bytes = _bytes(n, n_features, n_columns, n_rows)
     if getattr(estimator, "refine", False):
         return Cost(
             None, n_bytes, None, "refine trains more models, and longer, where held-out rows ask it"
@@ -153,7 +155,7 @@ def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> C
             f"that of {n}, the largest number"
         )
         return Cost(None, n_bytes, None, reason)
-    trials = _trials(estimator, shape, rows, n)
+    trials = _trials(estimator, shape, rows, n, n_columns)
     if not trials:
         limit = f"a trial fit with {n} landmarks would take more than {TRIAL_SECONDS:.0f} s"
         return Cost(None, n_bytes, None, limit)
@@ -171,14 +173,16 @@ def estimate(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any]) -> C
     return Cost(seconds, n_bytes, passes, ", and ".join(reasons) or None)
 
 
-def _trials(estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any], n: int) -> list[Trial]:
+def _trials(
+    estimator: Any, shape: tuple[int, int], rows: tuple[Any, Any], n: int, n_columns: int
+) -> list[Trial]:
     """Fit to more and more rows, as long as the next fit is expected to end in time."""
     (n_rows, d), (X, y) = shape, rows
     first = min(n_rows, max(4 * n, 100))
     most = max(first, min(n_rows, TRIAL_ROWS, int(TRIAL_BYTES / (8 * d))))
     trials: list[Trial] = []
     count, left = first, TRIAL_SECONDS
-    expected = 4 * count * n * (2 * d + 2 * n) * _seconds_per_operation()
+    expected = 4 * count * n * (2 * n_columns + 2 * n) * _seconds_per_operation()
     while expected < left:
         take = np.arange(count) % len(y)  # few typical rows are repeated
         trials.append(_timed(estimator, take_rows(X, take), take_rows(y, take)))
@@ -246,6 +250,15 @@ def invented_rows(
     return X.astype(dtype), values.argmax(axis=1)
 
 
+def _n_columns(estimator: Any, n_features: int) -> int:
+    """Return the columns of landmarks: of images the cosines, not the pixels."""
+    encoder = make_encoder(estimator.encoder)
+    if not isinstance(encoder, ImageEncoder):
+        return n_features
+    budget = make_budget(estimator.budget)
+    return encoder.code(n_features, None if budget is None else budget.n_bytes).n_columns
+
+
 def _n_landmarks(estimator: Any, shape: tuple[int, int]) -> int:
     """Return the largest number of landmarks that the fit may have."""
     n_rows, n_features = shape
@@ -268,8 +281,11 @@ def _grows(estimator: Any) -> bool:
     return bool(estimator.n_components == "auto" and estimator.budget is None and not given)
 
 
-def _bytes(n: int, d: int, n_rows: int) -> int:
-    """Return the bytes of the n × n matrices and of blocks of rows with their kernel values."""
-    row_bytes = 8 * (2 * d + 3 * n)
+def _bytes(n: int, n_features: int, n_columns: int, n_rows: int) -> int:
+    """Return the bytes of the n × n matrices and of blocks of rows with their kernel values.
+
+    A block is held as given and as the kernel sees it.
+    """
+    row_bytes = 8 * (n_features + n_columns + 3 * n)
     blocks = thread_count() * min(n_rows, MAX_BLOCK_ROWS) * row_bytes
     return int(direct_bytes(n) + min(blocks, working_bytes()))

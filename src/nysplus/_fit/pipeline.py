@@ -360,6 +360,7 @@ def refine_model(
         budget,
         tables=tables,
         augmentation=_augmentation(plan, resolved),
+        images=plan.image is not None,
     )
 
 

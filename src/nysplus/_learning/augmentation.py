@@ -34,7 +34,8 @@ class AffineRules:
         All are drawn uniformly between minus and plus these numbers. On MNIST they are as good as
         smaller ones, or better.
     n_parts : int
-        Parts of a batch, each with a map of its own.
+        Parts of a batch, each with a map of its own: more of them make batches more alike, and
+        products of fewer rows slower.
     memory_share : float
         Share of the working memory that the matrices of the maps may take; there are fewer maps
         for large images.
@@ -45,7 +46,7 @@ class AffineRules:
     degrees: float = 10.0
     scale: float = 0.08
     shear: float = 0.1
-    n_parts: int = 4
+    n_parts: int = 16
     memory_share: float = 0.25
 
 

@@ -75,6 +75,7 @@ def refine(
     tables: Tables | None = None,
     table_rules: TableRules = TABLE_RULES,
     augmentation: Augmentation | None = None,
+    images: bool = False,
 ) -> Refined:
     """Learn landmarks, coefficients and a linear map, starting from a fitted model.
 
@@ -100,6 +101,8 @@ def refine(
     table_rules : TableRules, optional
     augmentation : Augmentation, optional
         How images are changed in every batch; by default not at all.
+    images : bool
+        Whether rows are the code of images.
     """
     blocks, deadline = problem.blocks, Deadline(refinement.max_seconds)
     n_rows = _affordable(given, refinement.max_rows, rng)
@@ -141,9 +144,10 @@ def refine(
         setup = augmentation.applied(setup, positions, rng)
     seed = rng.randint(2**31 - 1)
     search = RefinementSearch(
-        problem, selector, start, rows, seed, deadline, budget, rules, setup=setup
+        problem, selector, start, rows, seed, deadline, budget, rules, setup=setup, images=images
     )
-    found = search.run(size, refinement.recipes(len(rows), blocks.discrete))
+    rate = rules.image_rate if images else 1.0
+    found = search.run(size, refinement.recipes(len(rows), blocks.discrete, rate))
     better = found.comparison.better
     _note_outcome(blocks, found.comparison, better)
     if not better:

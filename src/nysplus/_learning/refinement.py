@@ -47,12 +47,13 @@ class Refinement(BaseEstimator):
         a budget, beyond 32 features, a number that grows with the bytes: 16 for 2 kB, 34 for 16 kB.
     n_epochs : int, optional
         Number of epochs. By default 20, more below 3000 rows and fewer beyond 30000, and twice as
-        many for values; up to six times as many for small models where classes hardly overlap, and
-        where held-out rows prefer it.
+        many for values; up to six times as many for small models where classes hardly overlap, of
+        images up to 40 in total, and where held-out rows prefer it.
     batch_size : int, optional
         By default 64, 256 from 5000 and 512 from 50000 rows on.
     learning_rate : float, default=0.04
-        Largest learning rate of landmarks, in units of the kernel's width.
+        Largest learning rate of landmarks, in units of the kernel's width. With an
+        :class:`~nysplus.encoding.ImageEncoder`, half of it is used.
     widths : tuple of float, optional
         Squared distances between rows and their nearest landmarks at the start of training, in
         units of the kernel's width: a smaller number makes wider kernels. Where classes overlap,
@@ -156,8 +157,17 @@ class Refinement(BaseEstimator):
         rank = None if self.rank == "auto" else int(self.rank)
         return size_by_rule(budget, d, L, most, rank, max_rank, blocks.discrete)
 
-    def recipes(self, n_rows: int, discrete: bool = True) -> list[Recipe]:
-        """Return the recipes that are compared, the one that is most often best first."""
+    def recipes(self, n_rows: int, discrete: bool = True, rate: float = 1.0) -> list[Recipe]:
+        """Return the recipes that are compared, the one that is most often best first.
+
+        Parameters
+        ----------
+        n_rows : int
+        discrete : bool
+            Whether targets are classes or labels.
+        rate : float
+            Share of the learning rate that landmarks and map have.
+        """
         batch = self.batch_size or next(size for most, size in BATCH_SIZES if n_rows <= most)
         batch = min(batch, n_rows)
         longer = 1.0 if discrete else VALUE_EPOCHS
@@ -165,7 +175,7 @@ class Refinement(BaseEstimator):
         n_steps = int(-(-epochs * n_rows // batch))
         if self.n_epochs is None:
             n_steps = max(n_steps, MIN_STEPS)
-        options = TrainingOptions(n_steps, batch, self.learning_rate, beta2=BETA2)
+        options = TrainingOptions(n_steps, batch, rate * self.learning_rate, beta2=BETA2)
         recipes = self._class_recipes(options) if discrete else self._value_recipes(options)
         if not self.search:
             return recipes[:1]

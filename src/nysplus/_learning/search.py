@@ -55,9 +55,12 @@ class RefinementSearch(HeldOutSearch):
     ----------
     setup : TrainingSetup
         Of `rows`, which are all rows to learn from.
+    images : bool
+        Whether rows are the code of images.
     """
 
     setup: TrainingSetup = field(kw_only=True)
+    images: bool = field(default=False, kw_only=True)
 
     # -- the search --------------------------------------------------------------------------------
 
@@ -99,7 +102,7 @@ class RefinementSearch(HeldOutSearch):
         size, options = result.candidate.size, result.candidate.options
         setup, progress = self.setup, self.problem.blocks.progress
         # under a time limit there may be no time left to train from the start
-        if self.few_rows and self.deadline.seconds is None:
+        if len(self.rows) <= self.rules.refit_rows and self.deadline.seconds is None:
             points = self._first_landmarks(size, np.arange(len(self.rows)), self.start.landmarks)
             first = setup.first(points, result.candidate.recipe.width)
             with progress.stage("refine", options.n_rows, None) as advance:
@@ -144,7 +147,10 @@ class RefinementSearch(HeldOutSearch):
         one, rules = Candidate(size, recipe), self.rules
         cost = one.cost(self.setup.basis.shape[0], len(self.setup.b))
         ratio = len(self.rows) / size.n / rules.length_ratio
-        length = max(1.0, min(ratio, rules.run_cost / cost, recipe.max_length))
+        longest = recipe.max_length
+        if self.images:
+            longest = min(longest, rules.image_epochs * len(self.rows) / recipe.options.n_rows)
+        length = max(1.0, min(ratio, rules.run_cost / cost, longest))
         changed = self.setup.rows.augmented is not None and recipe.max_length > 1.0
         return replace(one, length=length * (rules.augmented_length if changed else 1.0))
 

@@ -41,14 +41,13 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
         for the transformer by itself, 16.
     augment : None, "affine" or callable, default=None
         How images are changed at random in every batch while an estimator with `refine` learns from
-        them; nothing else depends on it. "affine" suits digits and letters: each quarter of a batch
-        goes through one of 150 random maps, drawn once, with shifts of up to 1.5 pixels of 28,
+        them; nothing else depends on it. "affine" suits digits and letters: each sixteenth of a
+        batch goes through one of 150 random maps, drawn once: shifts of up to 1.5 pixels in 28,
         rotations of up to 10°, scaling by up to 8 %, shear of up to 0.1 and bilinear interpolation.
         There are fewer maps for images so large that the matrices of all would take more than a
         quarter of scikit-learn's `working_memory`. A callable takes the images of a batch, of shape
         (batch_size, n_features) in float32, and a :class:`numpy.random.RandomState`, and returns as
-        many images. More epochs than by default make the most of it:
-        ``refine=Refinement(n_epochs=60)``.
+        many images. Runs are twice as long as without it.
 
     Attributes
     ----------
