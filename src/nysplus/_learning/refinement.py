@@ -85,17 +85,18 @@ class Refinement(BaseEstimator):
     fold. The unrefined model, under a budget one of at most 400 landmarks, is fitted again without
     the held-out rows unless it has many rows per landmark. It is kept, or under a budget the model
     of ``refine=False`` is fitted, unless the learned model is better by 2.5 standard errors, or by
-    one with more than 5000 rows, on up to three folds. Under a budget, the numbers of the learned model have 4 to 8 bits, and are trained
-    as they are stored in the last fifth of the run.
+    one with more than 5000 rows, on up to three folds. Under a budget, the numbers of the learned
+    model have 4 to 8 bits, and are trained as they are stored in the last fifth of the run.
 
     For tables with an encoder, candidates differ in the code of the numbers, in decay of the
     coefficients and of the map, and in length; columns are weighted by the gradients of a first
     fit. Candidates are compared on a fifth of at most 12500 rows, on two or three fifths below 7500
-    rows: all of them after short runs with 100 landmarks, the best two after whole runs. Of those within one standard error of the best accuracy, the one of the smallest log-loss
-    is trained on all rows; for values, the one of the smallest squared error, if it is better than
-    the first by one standard error. The unrefined model is kept if it has a higher accuracy and a
-    smaller log-loss than this one (up to 1500 rows, one of both), or a smaller squared error.
-    Without a search there is one candidate.
+    rows: all of them after short runs with 100 landmarks, the best two after whole runs. Of those
+    within one standard error of the best accuracy, the one of the smallest log-loss is trained on
+    all rows; for values, the one of the smallest squared error, if it is better than the first by
+    one standard error. The unrefined model is kept if it has a higher accuracy and a smaller
+    log-loss than this one (up to 1500 rows, one of both), or a smaller squared error. Without a
+    search there is one candidate.
     """
 
     rank: str | int = "auto"
