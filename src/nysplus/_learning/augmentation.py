@@ -188,7 +188,7 @@ class AffineImages:
 
     @classmethod
     def draw(cls, code: ImageCode, rng: np.random.RandomState, rules: AffineRules) -> AffineImages:
-        """Draw affine maps, fewer than asked for where these take too much memory."""
+        """Draw affine maps, as many as the rules ask for and the working memory allows."""
         height, width, channels = code.shape
         along_height, along_width = code.axes
         cosines = np.kron(along_height, along_width)

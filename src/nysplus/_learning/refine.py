@@ -17,9 +17,9 @@ from nysplus._holdout import PairedComparison, Positions
 from nysplus._learning.augmentation import Augmentation
 from nysplus._learning.candidates import DEFAULT_RULES, Deadline, SearchRules
 from nysplus._learning.refinement import MIN_ROWS, Refinement
-from nysplus._learning.search import RefinementSearch
+from nysplus._learning.search import RefinementSearch, SearchResult
 from nysplus._learning.setup import TrainingSetup
-from nysplus._learning.table_search import TableSearch
+from nysplus._learning.table_search import TableResult, TableSearch
 from nysplus._learning.tables import TABLE_RULES, TableRules, Tables
 from nysplus._learning.validation import ValidationScores
 from nysplus._ridge.probability import Scaling, fit_scaling
@@ -104,115 +104,135 @@ def refine(
     images : bool
         Whether rows are the code of images.
     """
-    blocks, deadline = problem.blocks, Deadline(refinement.max_seconds)
+    task = _Task(
+        problem, given, selector, start, refinement, rng, budget, Deadline(refinement.max_seconds)
+    )
     n_rows = _affordable(given, refinement.max_rows, rng)
     n_rows = min(n_rows, augmentation.affordable) if augmentation else n_rows
     if tables is not None:
         n_rows = min(n_rows, _affordable_of_table(given, tables, table_rules, rng))
     positions = given.sample(n_rows, rng)
     if len(positions) < MIN_ROWS:
-        blocks.progress.note(
-            f"refine: {len(positions)} rows are too few; the model stays as it was"
-        )
-        return Refined(start)
+        return task.unchanged(f"{len(positions)} rows are too few")
     if tables is not None:
-        rules = refinement.table_rules(table_rules)
-        return _refine_table(
-            problem,
-            given,
-            selector,
-            start,
-            refinement,
-            positions,
-            tables,
-            rng,
-            deadline,
-            budget,
+        return task.learn_table(positions, tables, refinement.table_rules(table_rules))
+    return task.learn_rows(positions, rules, augmentation, images)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The arguments of :func:`refine` that rows and tables have in common."""
+
+    problem: Problem
+    given: RowBlocks
+    selector: LandmarkSelector
+    start: KernelExpansion
+    refinement: Refinement
+    rng: np.random.RandomState
+    budget: Budget | None
+    deadline: Deadline
+
+    def learn_rows(
+        self,
+        positions: Positions,
+        rules: SearchRules,
+        augmentation: Augmentation | None,
+        images: bool,
+    ) -> Refined:
+        """Learn on the rows at some positions."""
+        size, rng, discrete = self._largest_size(), self.rng, self.problem.blocks.discrete
+        if size is None:
+            return self.unchanged("no map fits in the budget")
+        rows = self.given.gather(positions)
+        assert size.rank is not None
+        setup = TrainingSetup.of(rows, size.rank, rng, self.problem.kernel, self.start.projection)
+        if augmentation is not None:
+            setup = augmentation.applied(setup, positions, rng)
+        seed = rng.randint(2**31 - 1)
+        search = RefinementSearch(
+            self.problem,
+            self.selector,
+            self.start,
+            rows,
+            seed,
+            self.deadline,
+            self.budget,
             rules,
+            setup=setup,
+            images=images,
         )
-    if budget is None:
-        size = Size(start.landmarks.shape[0], refinement.rank_of(blocks.n_features))
-    else:
-        fitting = refinement.size(budget, given, blocks.n_features)
-        if fitting is None:
-            return _without_map(blocks, start)
-        size = fitting
-    rows = given.gather(positions)
-    assert size.rank is not None
-    setup = TrainingSetup.of(rows, size.rank, rng, problem.kernel, start.projection)
-    if augmentation is not None:
-        setup = augmentation.applied(setup, positions, rng)
-    seed = rng.randint(2**31 - 1)
-    search = RefinementSearch(
-        problem, selector, start, rows, seed, deadline, budget, rules, setup=setup, images=images
-    )
-    rate = rules.image_rate if images else 1.0
-    found = search.run(size, refinement.recipes(len(rows), blocks.discrete, rate))
-    better = found.comparison.better
-    _note_outcome(blocks, found.comparison, better)
-    if not better:
-        return Refined(start, False, None, found.comparison, found.candidate_scores)
-    if found.candidate.size.n < size.n:
-        blocks.progress.note(
-            f"refine: {found.candidate.size.n} landmarks; more of the {size.n} that fit in the "
-            "budget are no better on held-out rows"
+        rate = rules.image_rate if images else 1.0
+        found = search.run(size, self.refinement.recipes(len(rows), discrete, rate))
+        learned = found.comparison.better
+        self._note_outcome(found.comparison, learned)
+        if not learned:
+            return Refined(self.start, False, None, found.comparison, found.candidate_scores)
+        if found.candidate.size.n < size.n:
+            self._note(
+                f"{found.candidate.size.n} landmarks; more of the {size.n} that fit in the budget "
+                "are no better on held-out rows"
+            )
+        return self._learned(found, search.refit(found))
+
+    def learn_table(self, positions: Positions, tables: Tables, rules: TableRules) -> Refined:
+        """Learn on the rows of a table at some positions."""
+        given, seed = self.given, self.rng.randint(2**31 - 1)
+        compared = np.sort(self.rng.permutation(positions)[: rules.compared_rows])
+        rows, views = given.gather(compared), tables(compared)
+        search = TableSearch(
+            self.problem,
+            self.selector,
+            self.start,
+            rows,
+            seed,
+            self.deadline,
+            self.budget,
+            rules,
+            views=views,
         )
-    return Refined(
-        search.refit(found),
-        True,
-        _scaling(found.scores),
-        found.comparison,
-        found.candidate_scores,
-        found.scores,
-    )
+        found = search.run(*self.refinement.table_styles(self.problem.blocks.discrete))
+        if found is None:
+            return self.unchanged("no map fits in the budget")
+        learned = found.best is not None
+        self._note_outcome(found.comparison, learned)
+        if not learned:
+            scores = found.scores.unrefined
+            return Refined(
+                self.start, False, None, found.comparison, found.candidate_scores, scores
+            )
+        if len(compared) < len(positions):
+            rows, views = given.gather(positions), tables(positions)
+        return self._learned(found, search.refit(found, rows, views))
 
+    def unchanged(self, reason: str) -> Refined:
+        """Return the unrefined model, and say why."""
+        self._note(f"{reason}; the model stays as it was")
+        return Refined(self.start)
 
-def _without_map(blocks: RowBlocks, start: KernelExpansion) -> Refined:
-    blocks.progress.note("refine: no map fits in the budget; the model stays as it was")
-    return Refined(start)
+    def _largest_size(self) -> Size | None:
+        """Return the largest size of the learned model; None if no map fits in the budget."""
+        n_features = self.problem.blocks.n_features
+        if self.budget is None:
+            return Size(self.start.landmarks.shape[0], self.refinement.rank_of(n_features))
+        return self.refinement.size(self.budget, self.given, n_features)
 
+    def _learned(self, found: SearchResult | TableResult, expansion: KernelExpansion) -> Refined:
+        scores = found.scores
+        return Refined(
+            expansion,
+            True,
+            _scaling(scores),
+            found.comparison,
+            found.candidate_scores,
+            scores,
+        )
 
-def _refine_table(
-    problem: Problem,
-    given: RowBlocks,
-    selector: LandmarkSelector,
-    start: KernelExpansion,
-    refinement: Refinement,
-    positions: Positions,
-    tables: Tables,
-    rng: np.random.RandomState,
-    deadline: Deadline,
-    budget: Budget | None,
-    rules: TableRules,
-) -> Refined:
-    """Learn on the rows of a table at some positions (see :func:`refine`)."""
-    blocks, seed = problem.blocks, rng.randint(2**31 - 1)
-    compared = np.sort(rng.permutation(positions)[: rules.compared_rows])
-    rows, views = given.gather(compared), tables(compared)
-    search = TableSearch(problem, selector, start, rows, seed, deadline, budget, rules, views=views)
-    found = search.run(*refinement.table_styles(blocks.discrete))
-    if found is None:
-        return _without_map(blocks, start)
-    learned = found.best is not None
-    _note_outcome(blocks, found.comparison, learned)
-    if not learned:
-        scores = found.scores.unrefined
-        return Refined(start, False, None, found.comparison, found.candidate_scores, scores)
-    if len(compared) < len(positions):
-        rows, views = given.gather(positions), tables(positions)
-    return Refined(
-        search.refit(found, rows, views),
-        True,
-        _scaling(found.scores),
-        found.comparison,
-        found.candidate_scores,
-        found.scores,
-    )
+    def _note(self, text: str) -> None:
+        self.problem.blocks.progress.note(f"refine: {text}")
 
-
-def _note_outcome(blocks: RowBlocks, comparison: PairedComparison, learned: bool) -> None:
-    outcome = "the learned model is kept" if learned else "the unrefined model is kept"
-    blocks.progress.note(f"refine: {comparison}; {outcome}")
+    def _note_outcome(self, comparison: PairedComparison, learned: bool) -> None:
+        outcome = "the learned model is kept" if learned else "the unrefined model is kept"
+        self._note(f"{comparison}; {outcome}")
 
 
 def _scaling(scores: ValidationScores) -> Scaling | None:

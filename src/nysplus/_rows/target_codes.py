@@ -113,7 +113,7 @@ class TargetCode(ABC):
 
     @abstractmethod
     def score_sums(self, predicted: npt.NDArray[Any], targets: Targets, weight: Float) -> Float:
-        """Return what some rows add to the sums that the score of a model is computed from.
+        """Return the contribution of some rows to the sums that a score is computed from.
 
         Parameters
         ----------

@@ -68,7 +68,7 @@ class Term(ABC):
 
     @abstractmethod
     def suffixes(self, levels: tuple[str, ...]) -> list[str]:
-        """Return what the names of the code columns add to the name of the raw column.
+        """Return the suffixes that turn the name of the raw column into names of code columns.
 
         Parameters
         ----------

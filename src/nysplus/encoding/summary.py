@@ -1,4 +1,4 @@
-"""What the rows of a table tell of its columns, in one look that parts of the rows can share."""
+"""Summaries of the columns of a table; summaries of parts of the rows can be merged."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return CodeRules(max_hot=self.max_levels)
 
     def summary(self, X: Any) -> TableSummary:
-        """Return what a table, or some of its rows, tell of its columns."""
+        """Return the summary of the columns of a table, or of some of its rows."""
         return TableSummary.of(X, self.categories, self.schema_rules)
 
     def schema(self, summary: TableSummary) -> TableSchema:
@@ -283,7 +283,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _suffixes(term: Term, column: TableColumn) -> list[str]:
-    """Return what the names of code columns add to the name of a column: dates as dates."""
+    """Return the suffixes of the names of code columns; knots of dates are written as dates."""
     if column.kind == "date" and isinstance(term, Ramps):
         stamps = np.round(term.knots[1:].astype(np.float64)).astype("datetime64[s]")
         if len(np.unique(stamps)) == len(stamps):
