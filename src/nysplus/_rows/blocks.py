@@ -413,7 +413,8 @@ class Blocks(RowBlocks):
         spread = MeanAndScatter.zero((self.n_outputs,))
         for rows in row_slices(self.n_rows, 24 * self.n_outputs):
             block = self.block(rows)
-            spread += MeanAndScatter.of_columns(block.Y, block.weight)
+            assert block.targets is not None
+            spread += block.targets.spread(block.weight)
         return spread
 
     def variance(self) -> float:
