@@ -248,7 +248,7 @@ def check_dense_targets(y: Any, indicator: bool = False) -> None:
 def flat_labels(y: Any) -> npt.NDArray[Any]:
     """Return class labels with one dimension, or a 0/1 label indicator as an array."""
     check_classification_targets(y)
-    if type_of_target(y).startswith("multilabel"):
+    if y.ndim == 2 and type_of_target(y).startswith("multilabel"):
         indicator: npt.NDArray[Any] = y.toarray() if sp.issparse(y) else np.asarray(y)
         check_indicator(indicator)
         return indicator

@@ -177,14 +177,16 @@ def test_float32_rows_on_a_steep_spectrum_are_fitted_in_float64(rng):
     np.testing.assert_allclose(single(X32), double(X), rtol=1e-6, atol=1e-8)
 
 
-def test_float32_rows_under_a_narrow_kernel_are_fitted_in_float64(rng):
+def test_float32_sums_under_a_narrow_kernel_are_corrected_in_float64(rng):
     """A flat spectrum, but distances whose rounding the exponential makes visible."""
     X32 = (100 * rng.randn(300, 10)).astype(np.float32)
     X, y = X32.astype(np.float64), rng.randint(0, 2, 300)
     Z = X32[:100]
     single = fit(X32, ClassTargets(y, 2), Z, 0.01, (1e-3,))
     double = fit(X, ClassTargets(y, 2), Z.astype(np.float64), 0.01, (1e-3,)).expansion
-    assert single.solver.endswith("float64")
+    assert single.solver == "direct-float32"
+    # K(Z, Z), a pass in float32, and at least one in float64
+    assert single.n_kernel_evaluations >= 100 * (100 + 2 * 300)
     np.testing.assert_allclose(single.expansion(X32), double(X), atol=1e-3)
 
 

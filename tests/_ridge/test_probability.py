@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from nysplus._ridge.probability import SLOPES, Scaling, fit_scaling, loss_derivative
+from nysplus._ridge.probability import SLOPES, Scaling, ScalingLoss, fit_scaling
 from nysplus._rows.target_codes import ClassCode, LabelCode
 from nysplus._rows.targets import ClassTargets, IndicatorTargets
 
@@ -39,12 +39,15 @@ def calibration_error(P, codes, n_bins=10):
 
 
 @pytest.mark.parametrize("slope", [0.01, 1.0, 7.0, 50.0])
-def test_the_derivative_is_that_of_the_loss(rng, slope):
+def test_the_derivatives_are_those_of_the_loss(rng, slope):
     F, codes, weight = rng.randn(30, 4), rng.randint(4, size=30), rng.randint(3, size=30) * 1.0
     step = 1e-5 * slope
     high, low = (smoothed_loss(slope + s, F, codes, weight) for s in (step, -step))
-    expected = (high - low) / (2 * step)
-    np.testing.assert_allclose(loss_derivative(slope, F, codes, weight), expected, rtol=1e-6)
+    loss = ScalingLoss.of(F, codes, weight)
+    first, second = loss.derivatives(slope)
+    np.testing.assert_allclose(first, (high - low) / (2 * step), rtol=1e-6)
+    high, low = (loss.derivatives(slope + s)[0] for s in (step, -step))
+    np.testing.assert_allclose(second, (high - low) / (2 * step), rtol=1e-4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 8])
@@ -60,6 +63,18 @@ def test_the_slope_is_where_the_loss_is_smallest(rng, n_classes):
         options={"xatol": 1e-9},
     )
     np.testing.assert_allclose(fit_scaling(scores, targets, weight).slope, best.x, rtol=1e-6)
+
+
+@pytest.mark.parametrize("spread", [1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("noise", [0.01, 0.3, 3.0])
+def test_the_derivative_vanishes_at_the_slope(rng, spread, noise):
+    """From scores that hardly say anything to classes that are separable."""
+    targets = ClassTargets(rng.randint(4, size=300), 4)
+    scores = np.clip(spread * (targets.coded() + noise * rng.randn(300, 4)), -1, 1)
+    slope, weight = fit_scaling(scores, targets, np.ones(300)).slope, np.ones(300)
+    assert SLOPES[0] < slope < SLOPES[1]
+    first, second = ScalingLoss.of(scores, targets.codes, weight).derivatives(slope)
+    assert abs(first) < 1e-9 * slope * second
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])

@@ -152,3 +152,14 @@ def test_the_score_of_values_that_do_not_vary_is_that_of_scikit_learn(error):
     sums = code.score_sums(y + error, code.encode(y), np.ones(4))
     spread = MeanAndScatter.of_columns(y[:, None], np.ones(4))
     assert code.score(sums, spread) == r2_score(y, y + error)
+
+
+@every_code
+def test_the_spread_of_targets_is_that_of_their_columns(name):
+    targets = code_for(name).encode(Y[name])
+    spread, expected = targets.spread(WEIGHT), MeanAndScatter.of_columns(targets.coded(), WEIGHT)
+    assert spread.mass == expected.mass
+    np.testing.assert_allclose(spread.mean, expected.mean, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(spread.scatter, expected.scatter, rtol=1e-14)
+    nothing = targets.spread(np.zeros(len(WEIGHT)))
+    assert (nothing.mass, nothing.mean.shape) == (0.0, (targets.n_outputs,))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import scipy.sparse as sp
 
 from nysplus._bytes.center import CONSTANT, varies
 from nysplus._fit.plan import Plan
-from nysplus._rows.blocks import Blocks, RowBlocks
+from nysplus._rows.blocks import RowBlocks
 from nysplus._typing import Float
 
 # A feature of a spread this many times smaller than another one's has a ten-thousandth of its share
@@ -33,22 +32,18 @@ def warn_of_scales(plan: Plan, blocks: RowBlocks) -> None:
     ----------
     plan : Plan
     blocks : RowBlocks
-        The rows as given. Deviations take a pass in memory, and are known elsewhere, where drawing
-        rows takes a pass; either is done only if the other does not settle it.
+        The rows as given. Their deviations are known, so that rows are drawn only if these differ.
     """
     scaled = plan.metric is not None or plan.encoder is not None
     # cosines of images have spreads that fall with the frequency, and are alike in their units
     scaled = scaled or plan.image is not None
     if scaled or not plan.kernel.of_differences:
         return
-    in_memory = isinstance(blocks, Blocks)
-    if not in_memory and not _differ(_deviations(blocks)):
+    if not _differ(_deviations(blocks)):
         return
     some = blocks.gather(blocks.sample(LOOKED_AT_ROWS, np.random.RandomState(0)))
-    if sp.issparse(some.X):
-        return
     units = feature_units(some.X.astype(np.float64))
-    if not _differ(units) or (in_memory and not _differ(_deviations(blocks))):
+    if not _differ(units):
         return
     wide, narrow = int(np.nanargmax(units)), int(np.nanargmin(units))
     warnings.warn(

@@ -27,11 +27,10 @@ def smallest_eigenvalue(inverse: Callable[[Float], Float], k: int) -> float:
     if k == 0:
         return np.inf
     V: Float = np.random.RandomState(0).standard_normal((k, min(k, 2)))
-    size = 0.0
     for _ in range(6):
         V, _ = np.linalg.qr(V)
         V = inverse(V)
-        size = float(np.linalg.norm(V, 2))
+    size = float(np.linalg.norm(V, 2))
     return 1.0 / size if size > 0 and np.isfinite(size) else 0.0
 
 

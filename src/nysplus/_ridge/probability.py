@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 
 from nysplus._rows.targets import DiscreteTargets
 from nysplus._typing import Float
@@ -21,6 +20,8 @@ from nysplus._typing import Float
 # Smallest and largest β: all classes equally likely, and certainty at the smallest difference that
 # ridge scores have.
 SLOPES = (1e-3, 1e6)
+# Relative step of β at which the search for the smallest loss ends.
+STEP = 1e-12
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Scaling:
 
 
 def fit_scaling(scores: Float, targets: DiscreteTargets, weight: Float) -> Scaling:
-    """Return the scaling of smallest weighted log-loss. O(rows × L), some twenty times.
+    """Return the scaling of smallest weighted log-loss. O(rows × L), some ten times.
 
     The loss is convex in β. Label smoothing by the weight of one row keeps β finite where the
     classes are separable. Scores are clipped to the targets ±1, because leave-one-out scores of
@@ -88,44 +89,73 @@ def fit_scaling(scores: Float, targets: DiscreteTargets, weight: Float) -> Scali
         A weight of two equals a repeated row.
     """
     F, codes, weight = targets.choices(scores, weight)
-    F = _versus(F).clip(-1.0, 1.0)
-    F -= F.max(axis=1, keepdims=True)  # so that equal scores give a derivative of exactly 0
-
-    def derivative(slope: float) -> float:
-        return loss_derivative(slope, F, codes, weight)
-
+    loss = ScalingLoss.of(_versus(F).clip(-1.0, 1.0), codes, weight)
     lowest, highest = SLOPES
     # without rows, or with scores that do not separate the classes, all classes are equally likely
-    if derivative(lowest) >= 0:
+    if loss.derivatives(lowest)[0] >= 0:
         slope = lowest
-    elif derivative(highest) <= 0:
+    elif loss.derivatives(highest)[0] <= 0:
         slope = highest
     else:
-        # in the logarithm, because the bounds are nine decades apart
-        slope = np.exp(brentq(lambda t: derivative(np.exp(t)), *np.log(SLOPES), xtol=1e-12))
-    return Scaling(float(slope), targets.kind == "labels")
+        slope = _smallest_loss(loss)
+    return Scaling(slope, targets.kind == "labels")
 
 
-def loss_derivative(slope: float, F: Float, codes: npt.NDArray[np.intp], weight: Float) -> float:
-    """Return the derivative by β of the smoothed log-loss ``Σ_i w_i (log Σ_c e^{β f_ic} − β t_i)``.
+@dataclass(frozen=True)
+class ScalingLoss:
+    """The smoothed log-loss ``Σ_i w_i (log Σ_c e^{β f_ic} − β t_i)``, a convex function of β.
 
     ``t_i = (1 − ε) f_{i y_i} + ε mean_c f_ic``, where ε is one row's share of all rows.
 
-    Parameters
+    Attributes
     ----------
-    slope : float
-        β.
-    F : ndarray of shape (rows, n_classes)
-    codes : ndarray of shape (rows,)
-        Class numbers.
+    F : ndarray of shape (n_classes, rows)
+        Scores minus the largest score of the row. Sums over classes are then sums of long rows.
+    target : ndarray of shape (rows,)
+        ``t_i``, also minus the largest score.
     weight : ndarray of shape (rows,)
     """
-    # a weight of three counts as three rows, a weight below one as one row, as in Moments
-    share = 1.0 / (1.0 + np.maximum(weight, weight > 0).sum())
-    own = F[np.arange(len(F)), codes]
-    target = (1.0 - share) * own + share * F.mean(axis=1)
-    expected = (_softmax(F, slope) * F).sum(axis=1)
-    return float(weight @ (expected - target))
+
+    F: Float
+    target: Float
+    weight: Float
+
+    @classmethod
+    def of(cls, scores: Float, codes: npt.NDArray[np.intp], weight: Float) -> ScalingLoss:
+        """Return the loss of scores of shape (rows, n_classes), and of class numbers."""
+        # a weight of three counts as three rows, a weight below one as one row, as in Moments
+        share = 1.0 / (1.0 + np.maximum(weight, weight > 0).sum())
+        # differences, so that equal scores give a derivative of exactly 0
+        F = np.ascontiguousarray((scores - scores.max(axis=1, keepdims=True)).T)
+        own = F[codes, np.arange(len(codes))]
+        return cls(F, (1.0 - share) * own + share * F.mean(axis=0), weight)
+
+    def derivatives(self, slope: float) -> tuple[float, float]:
+        """Return the first and the second derivative by β. O(rows × n_classes)."""
+        P = np.exp(slope * self.F)
+        P /= P.sum(axis=0)
+        P *= self.F
+        mean = P.sum(axis=0)
+        variance = np.einsum("ci,ci->i", P, self.F) - mean**2
+        return float(self.weight @ (mean - self.target)), float(self.weight @ variance)
+
+
+def _smallest_loss(loss: ScalingLoss) -> float:
+    """Return the β between `SLOPES` of smallest loss, by Newton's method in ``log β``.
+
+    Steps that leave the bracket, or that shrink by less than half, are replaced by bisection.
+    """
+    low, high = np.log(SLOPES)
+    t, last = 0.0, high - low
+    while last > STEP:
+        slope = float(np.exp(t))
+        first, second = loss.derivatives(slope)
+        low, high = (low, t) if first > 0 else (t, high)
+        step = -first / (slope * second) if second > 0 else np.inf
+        if not (low <= t + step <= high and abs(step) <= 0.5 * last):
+            step = 0.5 * (low + high) - t
+        t, last = t + step, abs(step)
+    return float(np.exp(t))
 
 
 def _versus(scores: Float) -> Float:

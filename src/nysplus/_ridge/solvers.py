@@ -95,7 +95,7 @@ class Direct:
 
     def cost(self, N: int, n: int, d: int, rules: SolverRules = DEFAULT_RULES) -> float:
         """Return the work, in float64 operations of a matrix product."""
-        return _speed(self.dtype) * N * n * (2 * d + 2.2 * n)
+        return _speed(self.dtype) * N * n * (2 * d + rules.exponential_cost + 2.2 * n)
 
     def solve(self, problem: RidgeProblem) -> tuple[Found | None, int]:
         """Return the solution, or None if float32 is not enough; and the rows evaluated."""
@@ -163,8 +163,9 @@ class GramFirst:
 
     def cost(self, N: int, n: int, d: int, rules: SolverRules = DEFAULT_RULES) -> float:
         """Return the work, in float64 operations of a matrix product."""
-        polish = 2 * d + rules.exponential_cost + rules.stored_value_cost
-        return N * n * (2 * d + n + (2 * polish if self.polished else 0))
+        values = 2 * d + rules.exponential_cost
+        polish = 2 * (values + rules.stored_value_cost) if self.polished else 0.0
+        return N * n * (values + n + polish)
 
     def solve(self, problem: RidgeProblem) -> tuple[Found | None, int]:
         """Return the solution, or None if too many digits were lost; and the rows evaluated."""

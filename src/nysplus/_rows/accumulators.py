@@ -50,7 +50,9 @@ class MeanAndScatter:
             return cls.zero(Y.shape[1:])
         with np.errstate(over="ignore", invalid="ignore"):
             mean: Float = weight @ Y / mass
-            return cls(mass, mean, weight @ (Y - mean) ** 2)
+            squares = Y - mean
+            np.square(squares, out=squares)
+            return cls(mass, mean, weight @ squares)
 
     @classmethod
     def of_features(cls, X: Any, weight: Float) -> MeanAndScatter:
@@ -62,24 +64,31 @@ class MeanAndScatter:
     @classmethod
     def of_cells(cls, X: Any, weight: Float) -> MeanAndScatter:
         """Return the mean and scatter of all entries of X together."""
+        if not sp.issparse(X):
+            return cls.of_features(X, weight).pooled()
         mass = float(weight.sum()) * X.shape[1]
         if mass == 0:
             return cls.zero()
         X = X.astype(np.float64)
-        values = X.data if sp.issparse(X) else X
         with np.errstate(over="ignore", invalid="ignore"):
             mean = weight @ np.asarray(X.sum(axis=1)).ravel() / mass
-            values -= mean
-            np.square(values, out=values)
+            X.data -= mean
+            np.square(X.data, out=X.data)
             squares = np.asarray(X.sum(axis=1)).ravel()
-            if sp.issparse(X):
-                squares = squares + (X.shape[1] - np.diff(X.indptr)) * np.square(mean)
+            squares += (X.shape[1] - np.diff(X.indptr)) * np.square(mean)
             return cls(mass, np.asarray(mean), np.asarray(weight @ squares))
 
     @property
     def variance(self) -> Float:
         """Mean square about the mean."""
         return self.scatter / self.mass
+
+    def pooled(self) -> MeanAndScatter:
+        """Return the mean and scatter of the numbers of all columns together."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = self.mean.mean()
+            scatter = self.scatter.sum() + self.mass * np.square(self.mean - mean).sum()
+            return MeanAndScatter(self.mass * self.mean.size, np.asarray(mean), np.asarray(scatter))
 
     def __iadd__(self, other: MeanAndScatter) -> MeanAndScatter:
         mass = self.mass + other.mass

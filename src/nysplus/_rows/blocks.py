@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import joblib
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils.random import sample_without_replacement
 
 from nysplus._rows.accumulators import ClassRows, MeanAndScatter, TopRows, row_numbers
@@ -412,7 +413,8 @@ class Blocks(RowBlocks):
         spread = MeanAndScatter.zero((self.n_outputs,))
         for rows in row_slices(self.n_rows, 24 * self.n_outputs):
             block = self.block(rows)
-            spread += MeanAndScatter.of_columns(block.Y, block.weight)
+            assert block.targets is not None
+            spread += block.targets.spread(block.weight)
         return spread
 
     def variance(self) -> float:
@@ -421,10 +423,16 @@ class Blocks(RowBlocks):
 
     @cached_property
     def _variance(self) -> float:
-        return float(self._spread(MeanAndScatter.of_cells).variance)
+        if sp.issparse(self.X):
+            return float(self._spread(MeanAndScatter.of_cells).variance)
+        return float(self._feature_spread.pooled().variance)
 
     def feature_spread(self) -> MeanAndScatter:
-        """Return mean and variance of every column of X. One pass, O(N d)."""
+        """Return mean and variance of every column of X. One pass, and none in later calls."""
+        return self._feature_spread
+
+    @cached_property
+    def _feature_spread(self) -> MeanAndScatter:
         return self._spread(MeanAndScatter.of_features)
 
     def _spread(self, of: Callable[[Any, Float], MeanAndScatter]) -> MeanAndScatter:

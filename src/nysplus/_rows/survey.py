@@ -107,10 +107,11 @@ class Survey:
             What y stands for; None to ignore it.
         """
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        features = MeanAndScatter.of_features(X, weight)
         survey = cls(
             n_features=X.shape[1],
-            cells=MeanAndScatter.of_cells(X, weight),
-            features=MeanAndScatter.of_features(X, weight),
+            cells=MeanAndScatter.of_cells(X, weight) if sp.issparse(X) else features.pooled(),
+            features=features,
             classes=np.zeros(0, dtype=np.intp),
             masses=np.zeros(0),
             class_rows=ClassRows.zero(0),

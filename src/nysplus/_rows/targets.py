@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from nysplus._rows.accumulators import ClassRows
+from nysplus._rows.accumulators import ClassRows, MeanAndScatter
 from nysplus._typing import Float, Rows, TargetKind
 
 # Values are grouped into at most this many ranges: deciles.
@@ -53,6 +53,10 @@ class Targets(ABC):
     @abstractmethod
     def coded(self) -> Float:
         """Return the target matrix Y of shape (rows, n_outputs): ±1 for classes and labels."""
+
+    def spread(self, weight: Float) -> MeanAndScatter:
+        """Return weight, mean and variance of the columns of Y. O(rows × n_outputs)."""
+        return MeanAndScatter.of_columns(self.coded(), weight)
 
     @abstractmethod
     def row_scores(self, scores: Float) -> Float:
@@ -173,6 +177,15 @@ class ClassTargets(DiscreteTargets):
         Y = np.full((len(self.codes), self.n_classes), -1.0)
         Y[np.arange(len(self.codes)), self.codes] = 1.0
         return Y
+
+    def spread(self, weight: Float) -> MeanAndScatter:
+        """Return weight, mean and variance of the columns of Y. O(rows + n_classes)."""
+        masses = self.masses(weight)
+        mass = float(masses.sum())
+        if mass == 0:
+            return MeanAndScatter.zero((self.n_outputs,))
+        share = masses[-self.n_outputs :] / mass
+        return MeanAndScatter(mass, 2.0 * share - 1.0, 4.0 * mass * share * (1.0 - share))
 
     def negative_margins(self, scores: Float) -> Float:
         """Return ``-f_{y_i}(x_i)``, the sign-flipped score of each row's own class."""
