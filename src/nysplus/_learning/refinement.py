@@ -44,7 +44,7 @@ class Refinement(BaseEstimator):
     ----------
     rank : "auto" or int, default="auto"
         Columns of the map, and of the landmarks. "auto": the number of features, at most 32; under
-        a budget, beyond 32 features, a number that grows with the bytes: 16 for 2 kB, 34 for 16 kB.
+        a budget, beyond 32 features, a number that grows with the bytes: 16 for 2 kB, 33 for 16 kB.
     n_epochs : int, optional
         Number of epochs. By default 20, more below 3000 rows and fewer beyond 30000, and twice as
         many for values; up to six times as many for small models where classes hardly overlap, of
@@ -86,7 +86,7 @@ class Refinement(BaseEstimator):
     the held-out rows unless it has many rows per landmark. It is kept, or under a budget the model
     of ``refine=False`` is fitted, unless the learned model is better by 2.5 standard errors, or by
     one with more than 5000 rows, on up to three folds. Under a budget, the numbers of the learned
-    model have 4 to 8 bits, and are trained as they are stored in the last fifth of the run.
+    model have 3 to 8 bits, and are trained as they are stored in the last fifth of the run.
 
     For tables with an encoder, candidates differ in the code of the numbers, in decay of the
     coefficients and of the map, and in length; columns are weighted by the gradients of a first

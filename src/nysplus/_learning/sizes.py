@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nysplus._bytes.budget import Budget, ModelShape, PartBits, Size
 from nysplus.expansion import MAX_BITS
 
-FEWEST_BITS, SQUARE_BITS = PartBits(4, 4, 4), PartBits(8, 5, 4)
+FEWEST_BITS, SQUARE_BITS = PartBits(4, 4, 4), PartBits(8, 5, 3)
 # Directions to choose from below the largest number.
 RANKS = (48, 40, 32, 24, 20, 16, 12, 10, 8, 6, 5, 4, 3, 2, 1)
 
@@ -22,9 +22,9 @@ class SizeRules:
     small_map: float = 0.25
     # Directions at most: the first number for 2 kB, and as this power of the bytes. Accuracy hardly
     # changes over a factor of 1.7.
-    rank: float = 18.0
+    rank: float = 16.0
     rank_bytes: int = 2048
-    rank_power: float = 0.3
+    rank_power: float = 0.35
     # The share of the bytes that the map leaves to the landmarks where it can.
     landmark_share: float = 0.3
     # The fewest bits of the map, the landmarks and the coefficients. A square map starts as the

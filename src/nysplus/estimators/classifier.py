@@ -90,7 +90,7 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     budget : None, str or int, default=None
         Largest size of the model: "16kB", "1.5MB" (1 kB is 1024 bytes), or a number of bytes. The
         number of landmarks (at most 2000), the type of the stored numbers (float32, float16, or
-        integers of 4 to 8 bits with a scale per column) and, with `refine`, the rank of the map
+        integers of 3 to 8 bits with a scale per column) and, with `refine`, the rank of the map
         follow from the bytes, the features and held-out rows; refined models are trained in the
         bits that they are stored in. `n_components` is ignored. With an encoder of tables a linear
         function of the code, which needs no landmarks, is compared as well, down to a few hundred
