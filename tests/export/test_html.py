@@ -151,6 +151,18 @@ def test_the_value_of_a_white_pixel_follows_from_the_landmarks(digits, white):
     assert settings(to_html(model))["white"] == pytest.approx(white, rel=0.3)
 
 
+def test_drawings_are_centred_unless_they_have_colours(digits_model):
+    assert settings(to_html(digits_model))["fit"] == "filled"
+    assert settings(to_html(case("images in colour").model))["fit"] == "drawn"
+    X, y = np.random.RandomState(0).rand(50, 256), np.arange(50) % 2
+    model = NystroemClassifier(5, encoder=ImageEncoder((16, 16)), random_state=0).fit(X, y)
+    assert settings(to_html(model))["fit"] == "margin"
+
+
+def test_a_linear_function_has_no_landmarks():
+    assert settings(to_html(case("linear function").model))["landmarks"] == 0
+
+
 def test_it_takes_fitted_models_only():
     with pytest.raises(TypeError, match="Fit the model first"):
         to_html(NystroemRegressor())
@@ -190,7 +202,9 @@ def shows_result(browser):
     assert message in ("", "Nothing is drawn yet.")
     if not message:
         assert browser.run("document.getElementById('prediction').textContent") != ""
-        assert 1 <= browser.run("document.querySelectorAll('#landmarks li').length") <= 5
+        count = browser.run("document.querySelectorAll('#landmarks li').length")
+        assert (count == 0) == browser.run("reasons.hidden")
+        assert count <= 5
 
 
 def shown(browser):
@@ -211,6 +225,7 @@ def test_a_table_in_a_page(browser, tmp_path, frame_model):
             f"example.value = {i - 3}, example.dispatchEvent(new Event('input', {{bubbles: true}}))"
         )
         label, bars = shown(browser)
+        assert browser.run("example.selectedIndex") == i - 3
         assert label == model.predict(row)[0]
         expected = [f"{100 * p:.1f} %" for p in model.predict_proba(row)[0]]
         assert bars == [["no", expected[0]], ["yes", expected[1]]]

@@ -130,17 +130,13 @@ def _settings(model: Any, examples: Any) -> dict[str, Any]:
     rows = _rows(examples, expansion, schema)
     shared: dict[str, Any] = {
         "bytes": given.n_bytes,
+        "landmarks": given.landmarks.shape[0],
         "outputs": _outputs(expansion, getattr(fitted, "code", None)),
         "examples": [[None if np.isnan(x) else x for x in row] for row in rows.tolist()],
     }
     code, more = expansion.encoder, dict[str, Any]()
     if isinstance(code, ImageCode):
-        margin = min(code.shape[:2]) >= MIN_PIXELS_WITH_MARGIN
-        more = {
-            "white": _white(expansion, code, rows),
-            "fit": "margin" if margin else "filled",
-            "start": None,
-        }
+        more = {"white": _white(expansion, code, rows), "fit": _fit(code), "start": None}
     elif isinstance(code, TableCode):
         columns = [_table_column(code, j, schema) for j in range(code.n_inputs)]
         more = {"columns": columns, "start": [column["start"] for column in columns]}
@@ -261,6 +257,14 @@ def _plain_columns(model: Any, expansion: KernelExpansion, rows: Float) -> dict[
 
 
 # -- images --------------------------------------------------------------------------------------
+
+
+def _fit(code: ImageCode) -> str:
+    """Return the position of a drawing in the image: digits and letters are centred."""
+    height, width, channels = code.shape
+    if channels > 1:
+        return "drawn"
+    return "margin" if min(height, width) >= MIN_PIXELS_WITH_MARGIN else "filled"
 
 
 def _white(expansion: KernelExpansion, code: ImageCode, rows: Float) -> float:

@@ -204,6 +204,7 @@ function imageInput(shape) {
 
   // Read the board; a row that was set is kept until then.
   function look() {
+    leaveExample();
     const drawing = context.getImageData(0, 0, board.width, board.height);
     const frame = frameOf(drawing, fit.value, shape);
     row = frame && shrunk(drawing, frame, shape).map((light) => light * white.valueAsNumber);
@@ -354,14 +355,15 @@ function showLandmarks(row) {
 function show(row) {
   const chosen = predicted(row);
   const found = outputs(row);
+  const values = ["values", "scores"].includes(content.targets); // each may have its own unit
   const own = content.targets === "classes" && found.find(({ name }) => name === chosen).text;
   byId("prediction").textContent = chosen;
   byId("brief").textContent = own ? `${chosen} · ${own}` : chosen;
   const few = found.length > SHOWN_BARS ? found.sort((a, b) => b.value - a.value).slice(0, SHOWN_BARS) : found;
   const items = few.map(({ name, text, share, against }) =>
-    make("li", name === chosen ? { class: "chosen" } : {}, make("span", {}, name), track(share, against), make("span", {}, text)));
-  byId("bars").replaceChildren(...(page.outputs.length > 1 || content.slope !== null ? items : []));
-  showLandmarks(row);
+    make("li", name === chosen ? { class: "chosen" } : {}, make("span", {}, name), values ? "" : track(share, against), make("span", {}, text)));
+  byId("bars").replaceChildren(...(page.outputs.length > 1 ? items : []));
+  if (page.landmarks) showLandmarks(row);
 }
 
 // Show a message in place of the result; an empty one shows the result.
@@ -370,6 +372,11 @@ function say(message, kind = "") {
   byId("message").className = kind;
   byId("message").hidden = message === "";
   byId("brief").hidden = byId("result").hidden = message !== "";
+}
+
+// A row that was changed is no longer that of the example.
+function leaveExample() {
+  if (byId("example")) byId("example").selectedIndex = -1;
 }
 
 function update() {
@@ -388,9 +395,10 @@ const count = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}
 const parameters = ["gamma", "nu", "coef0", "degree"].filter((name) => name in content.kernel);
 byId("facts").textContent = [
   count(page.bytes, "byte"),
-  count(model.nLandmarks, "landmark"),
-  [`${content.kernel.name} kernel`, ...parameters.map((name) => `${name} ${digits(content.kernel[name], 3)}`)].join(", "),
-].join(" · ");
+  page.landmarks ? count(page.landmarks, "landmark") : "linear, without landmarks",
+  page.landmarks ? [`${content.kernel.name} kernel`, ...parameters.map((name) => `${name} ${digits(content.kernel[name], 3)}`)].join(", ") : "",
+].filter((fact) => fact.length).join(" · ");
+byId("reasons").hidden = !page.landmarks;
 
 if (page.examples.length) {
   const select = make("select", { id: "example", class: "wide" });
@@ -401,7 +409,11 @@ if (page.examples.length) {
 const drawable = [1, 3].includes(content.encoder?.shape?.[2]);
 const input = drawable ? imageInput(content.encoder.shape) : page.columns ? columnInput(page.columns) : textInput(content.n_features);
 if (page.start) input.set(page.start);
-form.addEventListener("input", (event) => ["fit", "white", "example", "file"].includes(event.target.id) || update());
+form.addEventListener("input", (event) => {
+  if (["fit", "white", "example", "file"].includes(event.target.id)) return; // have listeners of their own
+  leaveExample();
+  update();
+});
 form.addEventListener("submit", (event) => event.preventDefault());
 update();
 
