@@ -1,7 +1,7 @@
 """Write a fitted model as one HTML page that runs it, without requests to a network.
 
-The page has the text of :func:`~nysplus.export.to_json`, the evaluator ``web/evaluator.js``, and
-the fields, the drawing canvas and the result of ``web/page.js``.
+The page has the model as :func:`~nysplus.export.to_json` writes it, the evaluator
+``web/evaluator.js``, and the fields, the canvas and the result of the other files in ``web``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import html
 import json
 import os
+import re
 from importlib import resources
 from string import Template
 from typing import Any
@@ -30,6 +31,10 @@ from nysplus.pipelines import as_model
 
 __all__ = ["to_html"]
 
+# Files of the script, each after those that it imports.
+SCRIPTS = ("evaluator", "elements", "fields", "drawing", "page")
+# Parts of a model that are computed with in its own type; the others always in double precision.
+FLOAT32_PARTS = {"dual_coef", "intercept", "landmarks", "linear", "projection"}
 # More features than this are pasted as text instead of having a field each.
 MAX_FIELDS = 60
 # Steps of a slider from its first to its last number.
@@ -81,7 +86,7 @@ def to_html(
     True
     """
     model = as_model(model)
-    content = to_json(model)
+    content = _model_text(model)
     style, script = _file("page.css"), _script()
     text = Template(_file("page.html")).substitute(
         title=html.escape(type(model).__name__ if title is None else title),
@@ -101,9 +106,27 @@ def _file(name: str) -> str:
 
 
 def _script() -> str:
-    """Return the evaluator and the script of the page as one module."""
-    own = _file("page.js").partition('from "./evaluator.js";\n')[2]
-    return f"\n{_file('evaluator.js')}\n{own}"
+    """Return all scripts as one module."""
+    text = "\n".join(_file(f"{name}.js") for name in SCRIPTS)
+    return "\n" + re.sub(r"^import .*\n", "", text, flags=re.MULTILINE)
+
+
+def _model_text(model: Any) -> str:
+    """Return the JSON of a model; that of one in float32 with the digits that float32 has."""
+    content = json.loads(to_json(model))
+    if content["dtype"] == "float32":
+        for name in FLOAT32_PARTS & content.keys():
+            content[name] = _in_float32(content[name])
+    return json.dumps(content, allow_nan=False, separators=(",", ":"))
+
+
+def _in_float32(value: Any) -> Any:
+    """Return numbers rounded to float32, each with as few digits as tell it from its neighbours."""
+    if isinstance(value, float):
+        return float(str(np.float32(value)))
+    if isinstance(value, dict):
+        return {key: _in_float32(part) for key, part in value.items()}
+    return [_in_float32(part) for part in value] if isinstance(value, list) else value
 
 
 def _in_script(text: str) -> str:

@@ -88,7 +88,8 @@ const TERMS = {
 
 function known(table, name, what) {
   if (Object.hasOwn(table, name)) return table[name];
-  throw new Error(`The ${what} "${name}" is not known. Known are ${Object.keys(table).join(", ")}.`);
+  const names = Object.keys(table).join(", ");
+  throw new Error(`The ${what} "${name}" is not known. Known are ${names}.`);
 }
 
 // The columns of all terms, one after the other.
@@ -100,7 +101,8 @@ function tableEncoder(encoder) {
 // The first k of n cosines, as k rows of n numbers.
 function cosines(n, k) {
   const entry = (i, a) => Math.sqrt((a > 0 ? 2 : 1) / n) * Math.cos((Math.PI * (i + 0.5) * a) / n);
-  return Array.from({ length: k }, (_, a) => Float64Array.from({ length: n }, (_, i) => entry(i, a)));
+  const row = (a) => Float64Array.from({ length: n }, (_, i) => entry(i, a));
+  return Array.from({ length: k }, (_, a) => row(a));
 }
 
 const transposed = (M) => Array.from(M[0], (_, i) => Float64Array.from(M, (row) => row[i]));
@@ -226,7 +228,8 @@ export function createModel(content) {
 
   function encoded(row) {
     if (row?.length !== d) {
-      throw new RangeError(`The model takes ${d} columns, and the row has ${row?.length ?? "none"}.`);
+      const found = row?.length ?? "none";
+      throw new RangeError(`The model takes ${d} columns, and the row has ${found}.`);
     }
     const x = Array.from(row, (value, j) => rawNumber(value, inputs?.[j]));
     const wrong = x.findIndex((value) => !(Number.isFinite(value) || (isTable && value !== value)));
