@@ -166,6 +166,13 @@ class Browser:
         x, y = points[-1]
         self.call("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, button="left")
 
+    def swipe(self, points):
+        """Touch the first point, move through the others and let go."""
+        kinds = ["touchStart", *["touchMove"] * (len(points) - 1)]
+        for kind, (x, y) in zip(kinds, points, strict=True):
+            self.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y}])
+        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
     @property
     def complaints(self):
         """Messages of the console and exceptions since the page was opened."""

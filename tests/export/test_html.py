@@ -333,6 +333,13 @@ def test_drawing(browser, tmp_path, digits_model, strokes, digit):
 
 
 @needs_chromium
+def test_drawing_with_a_finger(browser, tmp_path, digits_model):
+    opened(browser, tmp_path, digits_model)
+    browser.swipe(place(browser, SEVEN))
+    assert shown(browser)[0] == "7"
+
+
+@needs_chromium
 def test_drawing_with_the_keyboard(browser, tmp_path, digits_model):
     opened(browser, tmp_path, digits_model)
     browser.run("board.focus()")

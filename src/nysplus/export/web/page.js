@@ -62,7 +62,7 @@ function showLandmarks(row) {
   const pictures = model.landmarkImage(0) !== null;
   const group = content.targets === "labels" ? "label" : "class";
   byId("meaning").textContent = isNumbers
-    ? `Contribution to the ${name}.`
+    ? `Contribution to ${page.outputs.length > 1 ? `“${name}”` : "the value"}.`
     : `Contribution to the score of “${name}”. ` +
       `Beside the number of a landmark is the ${group} that it raises most.`;
   byId("landmarks").classList.toggle("pictures", pictures);
