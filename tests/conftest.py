@@ -31,6 +31,8 @@ _make_importable("factories")
 _make_importable("forged")
 _make_importable("table_views")
 _make_importable("full_disk")
+_make_importable("browser")
+_make_importable("web_models")
 
 
 @pytest.fixture(scope="session")

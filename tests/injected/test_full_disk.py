@@ -12,7 +12,7 @@ import pytest
 from full_disk import full_disk
 
 from nysplus import NystroemRegressor
-from nysplus.export import to_c, to_json
+from nysplus.export import to_c, to_html, to_json
 from nysplus.persistence import load, save
 from nysplus_experiments.cli import app
 from nysplus_experiments.harness import records
@@ -26,7 +26,7 @@ def _model(n):
     return NystroemRegressor(n, alpha=0.1, gamma=1.0, random_state=0).fit(ROWS, ROWS[:, 0])
 
 
-@pytest.mark.parametrize("write", [save, to_json, to_c])
+@pytest.mark.parametrize("write", [save, to_json, to_c, to_html])
 @pytest.mark.parametrize("how", HOW)
 def test_the_old_file_stays(monkeypatch, tmp_path, how, write):
     path = tmp_path / "model"

@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 
 from nysplus import NystroemClassifier, NystroemRegressor, from_pipeline, from_svc, load, save
-from nysplus.export import to_c, to_json, to_onnx
+from nysplus.export import to_c, to_html, to_json, to_onnx
 
 
 def table(seed, n_rows=300):
@@ -154,7 +154,9 @@ def test_json(classifier):
     np.testing.assert_allclose(found, classifier.decision_function(frame), atol=1e-5)
 
 
-@pytest.mark.parametrize("function", [to_c, to_json, to_onnx, lambda pipeline: save(pipeline, "x")])
+@pytest.mark.parametrize(
+    "function", [to_c, to_html, to_json, to_onnx, lambda pipeline: save(pipeline, "x")]
+)
 def test_pipelines_that_end_in_another_model(function):
     with pytest.raises(TypeError, match=r"'svc' of the pipeline is a SVC.*from_svc imports"):
         function(fitted(SVC()))
