@@ -19,7 +19,7 @@ def test_a_table_becomes_a_judged_model(table, tmp_path):
     model = tmp_path / "m.nys"
     output = run("train", table, "--target", "late", "--budget", "2kB", "--time", "2s", out=model)
     assert "late has 2 classes, because it contains texts" in output
-    for name in ("on 120 other rows", "majority class", "logistic regression", "chosen"):
+    for name in ("on 120 held-out rows", "majority class", "logistic regression", "chosen"):
         assert name in output
     assert "95 % interval" in output
     assert nysplus.load(model).model_bytes_ <= 2048
@@ -155,5 +155,5 @@ def test_an_error_and_ctrl_c_leave_nothing(small, tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setattr("nysplus.estimators.base.fit_model", interrupted)
     code, _, errors = invoke("train", small, "--target", "y", "--out", folder / "m.nys")
-    assert (code, errors) == (130, "Stopped. Nothing was written.\n")
+    assert (code, errors) == (130, "Stopped. No file was written.\n")
     assert not list(folder.iterdir())

@@ -44,7 +44,7 @@ class Commands(typer.core.TyperGroup):
             sys.stderr.close()  # the reader of the output, such as head, has seen enough
             raise typer.Exit(0) from None
         except KeyboardInterrupt:
-            typer.echo("Stopped. Nothing was written.", err=True)
+            typer.echo("Stopped. No file was written.", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except ERRORS as error:
             typer.echo(f"Error: {' '.join(str(error).split())}", err=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from nysplus._bytes.budget import make_budget
+from nysplus._bytes.budget import NoRoomError, make_budget
 from nysplus.cli import options
 from nysplus.cli.description import chosen_text, entries, size_line
 from nysplus.cli.errors import CommandError
@@ -50,8 +50,14 @@ def compress(
     elif target is not None:
         raise CommandError("--target names a column of --data. Give both or none.")
     start = time.perf_counter()
-    with output.noting_warnings(), output.progress("compressing", limit):
-        small = model.compress(X=X, y=y, budget=budget, max_seconds=limit)
+    try:
+        with output.noting_warnings(), output.progress("compressing", limit):
+            small = model.compress(X=X, y=y, budget=budget, max_seconds=limit)
+    except NoRoomError as error:
+        raise CommandError(
+            f"{model_file} cannot be compressed to {budget}: its map and its encoder stay as they "
+            f"are. Train a model of this size instead: nysplus train --budget {budget}. ({error})"
+        ) from error
     seconds = time.perf_counter() - start
     small.save(out)
     output.pairs(

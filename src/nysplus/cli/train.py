@@ -264,7 +264,8 @@ def _judge(
     assert problem.y_test is not None
     score = problem.score(predicted)
     result["score"] = score.entries
-    lines.append((f"on {score.n_rows:,} other rows", str(score)))
+    which = "test" if isinstance(problem.test, Path) else "held-out"
+    lines.append((f"on {score.n_rows:,} {which} rows", str(score)))
     raw, raw_test = model._apply(problem.X, _raw), problem.on_test(model, _raw)
     columns = RawColumns.of(schema_of(model), model.n_features_in_)
     for peer in (baseline(problem.task), linear(problem.task)):
