@@ -157,3 +157,14 @@ def test_an_error_and_ctrl_c_leave_nothing(small, tmp_path, monkeypatch):
     code, _, errors = invoke("train", small, "--target", "y", "--out", folder / "m.nys")
     assert (code, errors) == (130, "Stopped. No file was written.\n")
     assert not list(folder.iterdir())
+
+
+def test_a_terminal_shows_progress(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    arguments = ("train", small, "--target", "y", "--budget", "512B", "--out", tmp_path / "m")
+    code, _, errors = invoke(*arguments, "--time", "1s")
+    assert code == 0
+    assert "training: refine" in errors
+    assert " s left" in errors
+    _, _, quiet = invoke(*arguments, "--time", "1s", "--quiet")
+    assert quiet == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +13,15 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.text import Text
 
 from nysplus._runtime.progress import listening
@@ -106,49 +115,64 @@ class Output:
         shown = console.is_terminal and not self.quiet
         columns = (
             *(SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20)),
-            *(TextColumn("{task.fields[left]}"), TimeElapsedColumn()),
+            *(_TimeLeft(limit), TimeElapsedColumn()),
         )
         bars = Progress(*columns, console=console, transient=True, disable=not shown)
-        with bars, listening(_Passes(bars, what, limit, notes)):
+        with bars, listening(_Passes(bars, what, notes)):
             yield notes
 
 
-class _Passes:
-    """Show the current pass of a fit in one line: its name, a bar, and the time left."""
+class _TimeLeft(ProgressColumn):
+    """The time left: of the limit, if there is one, else of the current pass."""
 
-    def __init__(self, bars: Progress, what: str, limit: float | None, notes: list[str]) -> None:
+    max_refresh = 0.5
+
+    def __init__(self, limit: float | None) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def render(self, task: Task) -> Text:
+        """Return the time left as text."""
+        elapsed = task.elapsed or 0.0
+        if self._limit is not None:
+            return Text(f"about {max(self._limit - elapsed, 0.0):.0f} s left")
+        if not task.total or not task.completed:
+            return Text("")
+        seconds = elapsed - task.fields["begin"]
+        left = seconds * max(task.total / task.completed - 1.0, 0.0)
+        return Text(f"{left:.0f} s left in this pass")
+
+
+class _Passes:
+    """Show the current pass of a fit in one line: its name and a bar."""
+
+    def __init__(self, bars: Progress, what: str, notes: list[str]) -> None:
         self._bars = bars
         self._what = what
-        self._limit = limit
         self._notes = notes
-        self._bar = bars.add_task(what, total=None, left="")
+        self._bar = bars.add_task(what, total=None, begin=0.0)
         self._start = bars.get_time()
 
     @contextmanager
     def stage(
         self, name: str, n_rows: int | None, n_blocks: int | None
     ) -> Iterator[Callable[[int], None]]:
-        start, done = self._bars.get_time(), 0
+        """Open a pass, and yield a function to call with the number of rows of each block."""
+        begin, done = self._bars.get_time() - self._start, 0
+        title = f"{self._what}: {name}"
+        self._bars.update(self._bar, description=title, total=n_rows, completed=0, begin=begin)
 
         def advance(rows: int) -> None:
             nonlocal done
             done += rows
-            self._bars.update(self._bar, completed=done, left=self._left(start, done, n_rows))
+            # a finished bar would stop the clock
+            most = math.inf if n_rows is None else n_rows - 0.5
+            self._bars.update(self._bar, completed=min(done, most))
 
-        self._bars.update(
-            self._bar, description=f"{self._what}: {name}", total=n_rows, completed=0, left=""
-        )
         yield advance
 
-    def _left(self, start: float, done: int, n_rows: int | None) -> str:
-        now = self._bars.get_time()
-        if self._limit is not None:
-            return f"about {max(self._limit - (now - self._start), 0):.0f} s left"
-        if n_rows is None or done == 0:
-            return ""
-        return f"this pass {(now - start) * max(n_rows - done, 0) / done:.0f} s left"
-
     def note(self, text: str) -> None:
+        """Keep what the fit tells of its choices."""
         self._notes.append(text)
 
 
