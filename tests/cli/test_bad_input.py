@@ -102,6 +102,23 @@ def test_places_to_write(small, tmp_path):
         tmp_path.chmod(0o700)
 
 
+def test_a_file_that_is_read_is_not_replaced(small, model):
+    before = small.read_bytes()
+    assert "the command reads" in failure("train", small, "--target", "y", "--out", small)
+    assert "the command reads" in failure("predict", model, small, "--out", small)
+    assert "the command reads" in failure("export", model, "--to", "c", "--out", model)
+    assert small.read_bytes() == before
+
+
+def test_a_test_file_without_columns_is_found_before_the_fit(small, tmp_path, monkeypatch):
+    def never(*arguments):
+        raise AssertionError
+
+    monkeypatch.setattr("nysplus.cli.train.fit", never)
+    other = write_csv(tmp_path / "other.csv", x=range(30), y=["yes", "no"] * 15)
+    assert "has no columns kind, which the model uses" in train_failure(small, "--test", other)
+
+
 def test_models(model, table, small, tmp_path):
     assert "has no columns distance, " in failure("predict", model, small).replace("weight, ", "")
     assert "cannot be loaded" in failure("predict", small, small)

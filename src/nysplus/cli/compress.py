@@ -40,7 +40,7 @@ def compress(
     output = Output(json, quiet, no_color)
     make_budget(budget)
     limit = options.seconds(time_limit)
-    check_writable(out)
+    check_writable(out, data, model_file)
     model = read_model(model_file)
     X = y = None
     if data is not None:

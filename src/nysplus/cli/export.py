@@ -66,9 +66,7 @@ def export(
     if to not in EXPORTS:
         raise CommandError(f"--to {to} is not known. Allowed are {', '.join(EXPORTS)}.")
     path = out or model_file.with_suffix(EXPORTS[to].ending)
-    if path.resolve() == model_file.resolve():
-        raise CommandError(f"--out {path} is the model itself. Give another file.")
-    check_writable(path)
+    check_writable(path, model_file)
     model = read_model(model_file)
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
     name = name if re.match(r"[A-Za-z]", name) else f"model_{name}"

@@ -24,6 +24,7 @@ from nysplus._rows.opening import open_elsewhere, schema_of
 from nysplus._rows.readers import FORMATS, Source, join_chunks, open_source
 from nysplus.cli.errors import CommandError
 from nysplus.cli.output import few
+from nysplus.encoding.schema import TableSchema
 from nysplus.persistence import load
 
 Array = npt.NDArray[Any]
@@ -165,9 +166,11 @@ def check_names(path: Path, names: list[str]) -> None:
         )
 
 
-def check_writable(path: Path) -> None:
-    """Raise unless a file can be written, before any long work."""
+def check_writable(path: Path, *inputs: Path | None) -> None:
+    """Raise unless a file can be written, and is none of the inputs, before any long work."""
     folder = path.resolve().parent
+    if any(each is not None and each.resolve() == path.resolve() for each in inputs):
+        raise CommandError(f"--out {path} is a file that the command reads. Give another file.")
     if path.is_dir():
         raise CommandError(f"{path} is a folder. Give the name of a file.")
     if not folder.is_dir():
@@ -324,6 +327,20 @@ def _npz_rows(path: Path, target: str | None) -> Rows:
     return Rows(X, y, str(target))
 
 
+def check_columns(path: Path, form: str, schema: TableSchema | None) -> None:
+    """Raise unless a table has the columns that a model uses; others are ignored."""
+    if form in ("npz", "libsvm"):
+        return
+    names = column_names(path, form)
+    if schema is not None and schema.names is not None:
+        lacking = [column.name for column in schema.columns if column.name not in names]
+        if lacking:
+            raise CommandError(
+                f"{path} has no columns {few(lacking)}, which the model uses. Its columns are: "
+                f"{few(names, 50)}."
+            )
+
+
 # -- rows to predict -------------------------------------------------------------------------------
 
 
@@ -342,15 +359,7 @@ def applied(
             for first in range(0, len(X), ARRAY_ROWS)
         )
     schema = schema_of(model)
-    if form != "libsvm":
-        names = column_names(path, form)
-        if schema is not None and schema.names is not None:
-            lacking = [column.name for column in schema.columns if column.name not in names]
-            if lacking:
-                raise CommandError(
-                    f"{path} has no columns {few(lacking)}, which the model uses. Its columns are: "
-                    f"{few(names, 50)}."
-                )
+    check_columns(path, form, schema)
     source = open_elsewhere(model, path, None, None, reset=False, is_table=schema is not None)
     assert isinstance(source, Source)
     return (function(model._model, chunk.X) for chunk in read(source))

@@ -46,7 +46,7 @@ def predict(
     output = Output(False, quiet, no_color)
     mark = "" if json else _delimiter(out)
     if out is not None:
-        check_writable(out)
+        check_writable(out, data, model_file)
     model = read_model(model_file)
     if proba and not hasattr(model, "predict_proba"):
         raise CommandError(f"{model_file} has no probabilities. Leave --proba out.")

@@ -22,7 +22,9 @@ from nysplus.cli.errors import CommandError
 from nysplus.cli.files import (
     Rows,
     applied,
+    check_columns,
     check_writable,
+    checked_format,
     is_sparse,
     joined,
     read_rows,
@@ -113,14 +115,16 @@ def train(
     estimator = {"n_components": size} if size else {"budget": within}
     limit = options.seconds(time_limit)
     _check_shares(holdout, test)
-    check_writable(out)
+    check_writable(out, data, test)
     rows = read_rows(data, target)
     found = target_values(rows.target, rows.y)
     chosen, reason = choose_task(found, task)
     _note_missing(output, data, found)
     problem = split(rows, found, chosen, 0.2 if holdout is None else holdout, test, target, seed)
     _check_rows(data, problem)
-    note_columns(output, problem.X)
+    schema = note_columns(output, problem.X)
+    if test is not None:
+        check_columns(test, checked_format(test), schema)
     output.line(_heading(data, rows, found, problem, reason), "bold")
 
     start = time.perf_counter()
@@ -220,15 +224,18 @@ def table_schema(X: Any) -> TableSchema | None:
         return encoder.schema(encoder.summary(X))
 
 
-def note_columns(output: Output, X: Any) -> None:
-    """Print notes on columns that are left out, and on texts that are numbers or dates."""
+def note_columns(output: Output, X: Any) -> TableSchema | None:
+    """Print notes on columns that are left out, and on texts that are numbers or dates.
+
+    The columns that are used are returned; None for sparse rows.
+    """
     schema = table_schema(X)
-    if schema is None:
-        return
-    for dropped in schema.dropped:
-        output.note(str(dropped))
-    for note in schema.notes:
-        output.note(note.partition(" Convert it")[0] + " They count as categories.")
+    if schema is not None:
+        for dropped in schema.dropped:
+            output.note(str(dropped))
+        for note in schema.notes:
+            output.note(note.partition(" Convert it")[0] + " They count as categories.")
+    return schema
 
 
 def fit(
