@@ -32,6 +32,7 @@ ORDER = """
     estimators transformer
     from_sklearn curve export
     plots
+    cli
     __init__
 """
 LEVEL = {room: level for level, line in enumerate(ORDER.split("\n")) for room in line.split()}

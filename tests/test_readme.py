@@ -103,7 +103,7 @@ def test_make_targets_exist():
 
 def test_commands_exist():
     typer = pytest.importorskip("typer")
-    from nysplus_experiments.cli import app
+    from nysplus.cli import app
 
     known = set(typer.main.get_command(app).commands)
     for page in PAGES:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 # Characters of a full bar.
@@ -30,9 +31,28 @@ except ImportError:
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Progress", "progress_lines", "progress_of", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "Progress",
+    "listening",
+    "progress_lines",
+    "progress_of",
+    "with_callbacks",
+]
 
 Advance = Callable[[int], None]
+
+_listeners: ContextVar[tuple[Any, ...]] = ContextVar("listeners", default=())
+
+
+@contextmanager
+def listening(listener: Any) -> Iterator[None]:
+    """Report all fits inside the context to `listener`, which has the methods of `Progress`."""
+    token = _listeners.set((*_listeners.get(), listener))
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
 
 
 class Progress:
@@ -172,10 +192,11 @@ def _callback_context(estimator: Any) -> Any:
 
 
 def _lines(estimator: Any) -> list[Any]:
-    """Return the listeners that `verbose` asks for."""
+    """Return the listeners of the context, and the one that `verbose` asks for."""
     if not estimator.verbose:
-        return []
-    return [_TerminalLine(type(estimator).__name__, keep=estimator.verbose > 1)]
+        return [*_listeners.get()]
+    line = _TerminalLine(type(estimator).__name__, keep=estimator.verbose > 1)
+    return [*_listeners.get(), line]
 
 
 def progress_lines(estimator: Any) -> Progress:

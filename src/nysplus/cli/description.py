@@ -1,0 +1,130 @@
+"""Describe fitted models: size, kernel, landmarks, columns."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from nysplus._rows.opening import schema_of
+from nysplus.cli.output import few, size_text
+from nysplus.cli.targets import as_texts
+from nysplus.encoding.code import Curve, Linear, Lookup, Ramps, TableCode
+from nysplus.expansion import KernelExpansion, PackedExpansion, stored_bytes
+
+# Names of the parts of a model, for people.
+PARTS = {
+    "landmarks": "landmarks Z",
+    "dual_coef": "coefficients A",
+    "intercept": "intercepts b",
+    "projection": "map P",
+    "center": "centre c",
+    "linear": "linear term B",
+}
+CODES = {
+    Ramps: "thermometer code of numbers",
+    Linear: "standardised numbers",
+    Curve: "Gaussian ranks of numbers",
+}
+# Entries of the table of two levels: these, other levels, and missing values.
+TWO_LEVELS = 4
+
+
+def part_bytes(expansion: KernelExpansion) -> dict[str, tuple[int, str]]:
+    """Return the bytes and the storage type of each part of a model."""
+    found: dict[str, tuple[int, str]] = {}
+    for part in fields(PackedExpansion):
+        stored = getattr(expansion.packed or expansion, part.name)
+        if stored is None:
+            continue
+        if expansion.packed is None:
+            kind = str(stored.dtype)
+            found[PARTS[part.name]] = stored_bytes(stored), kind
+        else:
+            found[PARTS[part.name]] = stored.n_bytes, stored.type_name
+    if expansion.encoder is not None:
+        found["encoder E"] = expansion.encoder.n_bytes, "mixed"
+    return found
+
+
+def kernel_text(expansion: KernelExpansion) -> str:
+    """Return the kernel and its width."""
+    gamma = getattr(expansion.kernel, "gamma", None)
+    width = "" if gamma is None else f", gamma {gamma:.4g}"
+    return f"{type(expansion.kernel).__name__}{width}"
+
+
+def chosen_text(model: Any) -> str:
+    """Return what a fit has chosen."""
+    expansion = model.expansion_
+    n, rank = expansion.landmarks.shape
+    if n == 0:
+        parts = ["a linear function of the code, without landmarks"]
+    else:
+        refined = "learned" if model._model.refined else "selected"
+        parts = [f"{n:,} {refined} landmarks of {rank} columns", kernel_text(expansion)]
+        if expansion.packed is not None:
+            parts[0] += f" in {expansion.packed.landmarks.type_name}"
+    if isinstance(expansion.encoder, TableCode):
+        kinds = {type(term) for term in expansion.encoder.terms}
+        parts += [text for kind, text in CODES.items() if kind in kinds]
+        lookups = (term for term in expansion.encoder.terms if isinstance(term, Lookup))
+        if any(len(term.table) > TWO_LEVELS for term in lookups):
+            parts.append("mean targets of levels")
+    return "; ".join(parts)
+
+
+def columns_text(model: Any) -> list[tuple[str, str]]:
+    """Return the columns that a model uses by their kinds."""
+    schema = schema_of(model)
+    if schema is None:
+        return [("columns", f"{model.n_features_in_:,} numbers, as they are")]
+    rows = []
+    for kind, text in ("number", "numbers"), ("category", "categories"), ("date", "dates"):
+        found = [column for column in schema.columns if column.kind == kind]
+        if found:
+            names = few(
+                f"{c.name} ({len(c.levels)})" if kind == "category" else c.name for c in found
+            )
+            rows.append((text, names))
+    used = {column.name for column in schema.columns}
+    if schema.names is not None and (unused := [n for n in schema.names if n not in used]):
+        rows.append(("not used", few(unused)))
+    return rows
+
+
+def entries(model: Any, path: Path | None = None) -> dict[str, Any]:
+    """Return the description of a model for JSON."""
+    expansion, schema = model.expansion_, schema_of(model)
+    classes = getattr(model, "classes_", None)
+    return {
+        "estimator": type(model).__name__,
+        "task": "regress" if classes is None else "classify",
+        **({} if classes is None else {"classes": as_texts(classes)}),
+        "columns": None
+        if schema is None
+        else [
+            {"name": c.name, "kind": c.kind, **({"levels": list(c.levels)} if c.levels else {})}
+            for c in schema.columns
+        ],
+        "n_features": model.n_features_in_,
+        "model_bytes": model.model_bytes_,
+        **({} if path is None else {"file_bytes": path.stat().st_size}),
+        "parts": {name: {"bytes": n, "type": kind} for name, (n, kind) in _parts(expansion)},
+        "kernel": type(expansion.kernel).__name__,
+        "gamma": getattr(expansion.kernel, "gamma", None),
+        "landmarks": int(expansion.landmarks.shape[0]),
+        "landmark_columns": int(expansion.landmarks.shape[1]),
+        "refined": model._model.refined,
+        "solver": model._model.solver,
+        "alpha": model._model.alpha,
+    }
+
+
+def _parts(expansion: KernelExpansion) -> list[tuple[str, tuple[int, str]]]:
+    return list(part_bytes(expansion).items())
+
+
+def size_line(model: Any, path: Path) -> str:
+    """Return the bytes of a model and of its file."""
+    return f"{size_text(model.model_bytes_)} of numbers, {size_text(path.stat().st_size)} in {path}"
