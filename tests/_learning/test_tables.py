@@ -232,7 +232,7 @@ def test_short_runs_of_small_models_tell_which_styles_are_worth_a_whole_run(monk
     candidates, folds = search._candidates(CLASS_STYLES[0]), [search.hold_out(search.folds()[0])]
     looks = []
 
-    def evaluate(self, looked_at, folds, time_share):
+    def evaluate(self, looked_at, folds, time_share, step):
         looks.extend(looked_at)
         values = [np.full((len(folds[0].held_out), 1), float(i)) for i in range(len(looked_at))]
         codes = np.ones(len(folds[0].held_out), dtype=int)

@@ -277,6 +277,7 @@ def _copy(model: Any, small: SmallerModel, outer: Outer, scaling: Scaling | None
             refined=fitted.refined if small.continued is None else True,
             running=None,
             collected=None,
+            report=None,
         )
     )
     return copy

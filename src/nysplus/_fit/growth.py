@@ -9,6 +9,7 @@ import numpy as np
 from nysplus._bytes.budget import most_landmarks
 from nysplus._fit.size import trial_rows
 from nysplus._holdout import PairedComparison, row_scores
+from nysplus._runtime.record import Trial
 from nysplus._typing import Float
 from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
 
@@ -50,6 +51,11 @@ def doubling_sizes(smallest: int, largest: int) -> list[int]:
     return [*sizes, largest]
 
 
+def size_text(n: int) -> str:
+    """Return a number of landmarks in words."""
+    return "1 landmark" if n == 1 else f"{n:,} landmarks"
+
+
 def grown_size(
     problem: Problem, selector: LandmarkSelector, growth: Growth, rng: np.random.RandomState
 ) -> int:
@@ -78,10 +84,17 @@ def grown_size(
     held_out, rows = trial_rows(blocks, sizes[-1], rng)
     trial = replace(problem, blocks=rows)
 
+    record, weight = blocks.progress.record, held_out.weight
+
     def scores(n: int) -> Float:
         """Return the score of each held-out row with `n` landmarks."""
         Z = select_landmarks(selector, trial, n, rng).points
-        return row_scores(trial.fit(Z, rng).expansion, held_out)
+        found = row_scores(trial.fit(Z, rng).expansion, held_out)
+        mean = float(weight @ found / weight.sum())
+        record.add(
+            Trial.of("size", size_text(n), mean, blocks.discrete, len(held_out), n_landmarks=n)
+        )
+        return found
 
     with blocks.progress.stage("size", None, None) as advance:
         best, best_scores, failures = sizes[0], scores(sizes[0]), 0
@@ -96,4 +109,5 @@ def grown_size(
                 failures += 1
             if failures == growth.patience:
                 break
+    record.choose("size", size_text(best))
     return best

@@ -13,7 +13,7 @@ from nysplus._fit.table import Table
 from nysplus._holdout import best_of, split_positions
 from nysplus._rows.blocks import Block
 from nysplus._rows.encoded import TableEncoding
-from nysplus._tuning.width import Width, choose_width, score_kernel
+from nysplus._tuning.width import Width, choose_width, kernel_text, score_kernel
 from nysplus.kernels import Kernel
 from nysplus.landmarks import Problem
 
@@ -77,8 +77,23 @@ def choose_code(plan: Plan, table: Table) -> ChosenCode:
     candidates = list(scored())
     if not candidates:  # there is no room for a landmark, which later stages say
         return ChosenCode(encodings[0])
-    _, encoding, width = best_of(candidates, lambda each: each[0])
+    best = best_of(candidates, lambda each: each[0])
+    table.rows.progress.record.add(
+        *(
+            width.trial("code", _text(encoding, width), len(halves[0]), each is best)
+            for each in candidates
+            for _, encoding, width in [each]
+        )
+    )
+    _, encoding, width = best
     return ChosenCode(encoding, width.kernel if plan.automatic else None)
+
+
+def _text(encoding: TableEncoding, width: Width) -> str:
+    code = encoding.code
+    kinds = {type(term).__name__ for term in code.terms}
+    name = "thermometer" if "Ramps" in kinds else "standardised"
+    return f"{name} code of {code.n_columns} columns, {kernel_text(width.kernel)}"
 
 
 def _landmarks(encoding: TableEncoding, plan: Plan, table: Table) -> int:

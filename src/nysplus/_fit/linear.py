@@ -23,6 +23,7 @@ from nysplus._ridge.linear import LinearFunction, LinearPath, row_losses
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import Block
 from nysplus._rows.encoded import Encoding, TableEncoding
+from nysplus._runtime.record import Trial
 from nysplus._typing import Float
 from nysplus.encoding.code import TableCode
 from nysplus.encoding.fitting import NumberCode
@@ -156,7 +157,10 @@ def linear_candidate(
     held_out = table.rows.gather(rival.rows)
     search = _Search(held_out, _first(others, rules) or held_out, budget, rival, rules)
     best = search.best(list(islice(_encodings(table, rules), rules.max_codes)))
-    if best is None or search.lead(best) > NOISE_SHARE:
+    chosen = best is not None and search.lead(best) <= NOISE_SHARE
+    if best is not None:
+        table.rows.progress.record.add(*search.trials(best, chosen))
+    if best is None or not chosen:
         return None
     return search.finished(best, drawn)
 
@@ -173,6 +177,7 @@ def only_linear(
     best = search.best(encodings)
     if best is None:
         raise _no_room(budget, encodings, table.rows.n_outputs)
+    table.rows.progress.record.add(*search.trials(best, chosen=True))
     return search.finished(best, drawn)
 
 
@@ -245,6 +250,18 @@ class _Search:
         assert self.held_out.targets is not None
         scores = self.held_out.targets.row_scores(candidate.scores)
         return PairedComparison.of(scores, self.rival.scores, self.rival.weight, 0.0).errors
+
+    def trials(self, candidate: _Candidate, chosen: bool) -> Iterator[Trial]:
+        """Yield the records of a candidate and of its rival."""
+        targets, weight = self.held_out.targets, self.held_out.weight
+        assert targets is not None
+        model = f"linear function of {candidate.encoding.code.n_columns} code columns"
+        mean = float(weight @ targets.row_scores(candidate.scores) / weight.sum())
+        n_rows = len(self.held_out)
+        yield Trial.of("linear", model, mean, targets.discrete, n_rows, chosen=chosen)
+        if self.rival is not None:
+            model, mean = "model with landmarks", self.rival.mean
+            yield Trial.of("linear", model, mean, targets.discrete, n_rows, chosen=not chosen)
 
     def _of(self, encoding: TableEncoding) -> Iterator[_Candidate]:
         """Yield the functions of a code, with as many of its terms as the budget has room for."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from nysplus._fit.report import FitReport
 from nysplus._ridge.probability import Scaling
 from nysplus._ridge.running import RunningFit
 from nysplus._rows.blocks import Block
@@ -86,6 +87,8 @@ class FittedModel:
         Sums over the rows of `partial_fit`.
     collected : Block or None
         All rows of `partial_fit`, as long as there are fewer than landmarks to choose.
+    report : FitReport or None
+        What the fit has compared and chosen; None for models that do not come from `fit`.
     """
 
     expansion: KernelExpansion
@@ -100,10 +103,11 @@ class FittedModel:
     n_passes: int | None = None
     running: RunningFit | None = None
     collected: Block | None = None
+    report: FitReport | None = None
 
     def without_sums(self) -> FittedModel:
-        """Return the model without what `partial_fit` keeps, which predictions do not need."""
-        return replace(self, running=None, collected=None)
+        """Return the model without sums and the report, which predictions do not need."""
+        return replace(self, running=None, collected=None, report=None)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the labels or values of checked rows; values never in a smaller type than X."""

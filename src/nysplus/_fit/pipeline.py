@@ -17,6 +17,8 @@ from nysplus._fit.kernel import choose_code
 from nysplus._fit.linear import LinearModel, LinearRules, linear_candidate, only_linear
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.plan import Plan, warn_of_memory
+from nysplus._fit.reasons import Outcome, fit_report
+from nysplus._fit.report import HeldOutScore
 from nysplus._fit.size import (
     ChosenSize,
     HeldOutScores,
@@ -133,6 +135,7 @@ def fit_model(
     columns: Columns,
     rng: np.random.RandomState,
     rules: FitRules | None = None,
+    rejected: Refined | None = None,
 ) -> FittedModel:
     """Run all stages of a fit.
 
@@ -146,38 +149,57 @@ def fit_model(
     columns : Columns
     rng : RandomState
     rules : FitRules, optional
+    rejected : Refined, optional
+        The result of a refinement that was not kept, for the report.
     """
     rules, first_rng = rules or FitRules(), deepcopy(rng)
-    table = table_of(plan, columns.schema, blocks)
+    record = blocks.progress.record
+    with record.timed("kernel"):
+        table = table_of(plan, columns.schema, blocks)
     try:
-        resolved = resolve_kernel(plan, blocks, rng, table)
-        size = choose_model_size(plan, resolved, rules, rng)
+        with record.timed("kernel"):
+            resolved = resolve_kernel(plan, blocks, rng, table)
+        with record.timed("size"):
+            size = choose_model_size(plan, resolved, rules, rng)
     except NoRoomError:
         if table is None or plan.budget is None:
             raise
-        return linear_model(only_linear(table, plan.budget, rng), table, code, columns)
-    landmarks = choose_landmarks(resolved, size, rng)
-    fit = fit_ridge(resolved, landmarks, rng)
+        with record.timed("linear"):
+            only = only_linear(table, plan.budget, rng)
+        return linear_model(plan, only, table, code, columns)
+    with record.timed("landmarks"):
+        landmarks = choose_landmarks(resolved, size, rng)
+    with record.timed("ridge"):
+        fit = fit_ridge(resolved, landmarks, rng)
     rounding = rng if size.budget is None else np.random.RandomState(rng.randint(2**31 - 1))
-    refined = refine_model(plan, resolved, size, fit, rng)
+    with record.timed("refinement"):
+        refined = refine_model(plan, resolved, size, fit, rng)
     limited = plan.refinement is not None and plan.refinement.max_seconds is not None
     if plan.refinement is not None and plan.budget is not None and not (refined.kept or limited):
         # the small model that refinement started from is not the best one of the budget
-        return fit_model(replace(plan, refinement=None), blocks, code, columns, first_rng, rules)
+        record.keep("refinement")
+        plan = replace(plan, refinement=None)
+        return fit_model(plan, blocks, code, columns, first_rng, rules, refined)
     evaluations = landmarks.n_kernel_evaluations + fit.n_kernel_evaluations
-    linear = better_linear(plan, resolved, size, refined, rng)
+    with record.timed("linear"):
+        linear = better_linear(plan, resolved, size, refined, rng)
     if linear is not None:
         assert table is not None
-        return linear_model(linear, table, code, columns, evaluations)
-    stored, resolved = store_model(resolved, size, refined, rounding)
-    rows = rows_in_memory(resolved, fit)
-    if code.discrete and rows is not None:
-        warn_of_unpredicted(stored.expansion, rows, code)
-    return FittedModel(
+        return linear_model(plan, linear, table, code, columns, evaluations)
+    with record.timed("storage"):
+        stored, resolved = store_model(resolved, size, refined, rounding)
+    with record.timed("probabilities"):
+        rows = rows_in_memory(resolved, fit)
+        if code.discrete and rows is not None:
+            warn_of_unpredicted(stored.expansion, rows, code)
+        scaling, left_out = stored.scaling, None
+        if scaling is None:
+            scaling, left_out = scored_scaling(fit.left_out, code, rules)
+    model = FittedModel(
         expansion=replace(stored.expansion.with_center(resolved.center), encoder=resolved.code),
         code=code,
         columns=columns,
-        scaling=stored.scaling or scaling_of(fit.left_out, code, rules),
+        scaling=scaling,
         alpha=fit.alpha,
         solver=fit.solver,
         landmark_indices=None if stored.kept else landmarks.indices,
@@ -185,6 +207,11 @@ def fit_model(
         n_kernel_evaluations=evaluations,
         n_passes=blocks.progress.passes,
     )
+    outcome = Outcome(
+        None if plan.refinement is None else refined, rejected, size.held_out, left_out
+    )
+    report = fit_report(model, plan, record, blocks.n_candidates, outcome)
+    return replace(model, report=report)
 
 
 def better_linear(
@@ -208,6 +235,7 @@ def better_linear(
 
 
 def linear_model(
+    plan: Plan,
     linear: LinearModel,
     table: Table,
     code: TargetCode,
@@ -218,7 +246,7 @@ def linear_model(
     rows = encoded(table.rows, Encoding(linear.code))
     if code.discrete and isinstance(rows, Blocks):
         warn_of_unpredicted(linear.expansion, rows, code)
-    return FittedModel(
+    model = FittedModel(
         expansion=replace(linear.expansion, encoder=linear.code),
         code=code,
         columns=columns,
@@ -229,6 +257,8 @@ def linear_model(
         n_kernel_evaluations=n_kernel_evaluations,
         n_passes=table.rows.progress.passes,
     )
+    report = fit_report(model, plan, table.rows.progress.record, table.rows.n_candidates)
+    return replace(model, report=report)
 
 
 def rows_in_memory(resolved: Resolved, fit: ExpansionFit) -> Blocks | None:
@@ -390,7 +420,17 @@ def store_model(
 
 def scaling_of(left_out: LeaveOneOut, code: TargetCode, rules: FitRules) -> Scaling | None:
     """Return the slope of probabilities from leave-one-out scores; None for values."""
+    return scored_scaling(left_out, code, rules)[0]
+
+
+def scored_scaling(
+    left_out: LeaveOneOut, code: TargetCode, rules: FitRules
+) -> tuple[Scaling | None, HeldOutScore | None]:
+    """Return the slope of probabilities, and the accuracy of the same leave-one-out scores."""
     if not code.discrete:
-        return None
+        return None, None
     some = left_out.scores(rules.scaling_rows)
-    return fit_scaling(some.scores, code.as_targets(some.Y).labels, some.weight)
+    targets, weight = code.as_targets(some.Y), some.weight
+    accuracy = float(weight @ targets.row_scores(some.scores) / weight.sum())
+    scaling = fit_scaling(some.scores, targets.labels, weight)
+    return scaling, HeldOutScore("leave-one-out accuracy", accuracy, len(weight))

@@ -23,6 +23,7 @@ from nysplus._holdout import best_of, row_scores, split
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.projected import projected
 from nysplus._runtime.progress import Progress
+from nysplus._runtime.record import Trial
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
 from nysplus.landmarks import Landmarks, LandmarkSelector, Problem, select_landmarks
@@ -201,7 +202,11 @@ def choose_size(
         tried = tried_versions(sizes, versions)
     if not tried:
         raise out_of_range()
-    return best_of(tried, _quality).chosen
+    best = best_of(tried, _quality)
+    given.progress.record.add(
+        *(each.trial(given.discrete, len(held_out), each is best) for each in tried)
+    )
+    return best.chosen
 
 
 class Version(NamedTuple):
@@ -210,6 +215,20 @@ class Version(NamedTuple):
     score: float
     minus_bytes: int
     chosen: ChosenSize
+
+    def trial(self, discrete: bool, n_rows: int, chosen: bool) -> Trial:
+        """Return the record of the comparison with others."""
+        n, (dtype, *_) = self.chosen.size.n, self.chosen.size.dtypes
+        return Trial.of(
+            "size",
+            f"{n:,} landmarks in {dtype}",
+            self.score,
+            discrete,
+            n_rows,
+            n_landmarks=n,
+            n_bytes=-self.minus_bytes,
+            chosen=chosen,
+        )
 
 
 def _quality(version: Version) -> tuple[float, int]:

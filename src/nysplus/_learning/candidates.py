@@ -101,6 +101,13 @@ class Recipe:
     options: TrainingOptions
     max_length: float = 1.0
 
+    @property
+    def description(self) -> str:
+        """The numbers in which recipes differ, in words."""
+        options = self.options
+        text = f"width {self.width:g}, learning rate {options.learning_rate:g}"
+        return f"{text}, weight decay {options.weight_decay:g}"
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -122,6 +129,18 @@ class Candidate:
     def options(self) -> TrainingOptions:
         """The options of the run."""
         return replace(self.recipe.options.scaled(self.length), bits=self.size.bits)
+
+    @property
+    def description(self) -> str:
+        """What tells the candidate from others, in words."""
+        return f"{self.size_text}, {self.recipe.description}, {self.options.n_steps:,} steps"
+
+    @property
+    def size_text(self) -> str:
+        """The number of landmarks, the rank of the map, and the bits of both and of A."""
+        rank, bits = self.size.rank, self.size.bits
+        text = f"{self.size.n:,} landmarks" + ("" if rank is None else f", rank {rank}")
+        return text if bits is None else f"{text}, {'/'.join(map(str, bits))} bits"
 
     def cost(self, d: int, L: int) -> float:
         """Return the operations of a run, for rows of d features with L outputs."""

@@ -16,6 +16,7 @@ from nysplus._learning.candidates import DEFAULT_RULES, Candidate, Deadline, Sea
 from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
 from nysplus._rows.blocks import Block, RowBlocks
 from nysplus._rows.projected import projected
+from nysplus._runtime.record import Trial
 from nysplus._runtime.threads import free_threads, in_threads
 from nysplus.expansion import KernelExpansion
 from nysplus.landmarks import LandmarkSelector, Problem, select_landmarks
@@ -39,6 +40,19 @@ class Evaluation:
     folds: tuple[HeldOutFold, ...]
     models: tuple[TrainedModel, ...]
     scores: ValidationScores
+
+    def trial(self, step: str) -> Trial:
+        """Return the record of the comparison with others."""
+        scores, candidate = self.scores, self.candidate
+        return Trial.of(
+            "refinement",
+            candidate.description,
+            scores.accuracy,
+            scores.targets.discrete,
+            len(scores.rows),
+            step,
+            n_landmarks=candidate.size.n,
+        )
 
 
 @dataclass(frozen=True)
@@ -155,8 +169,12 @@ class HeldOutSearch(ABC):
         candidates: list[Candidate],
         folds: Sequence[HeldOutFold],
         time_share: float,
+        step: str = "",
     ) -> list[Evaluation]:
-        """Train every candidate without each fold, in a share of the remaining time."""
+        """Train every candidate without each fold, in a share of the remaining time.
+
+        The scores are recorded under the name of the step.
+        """
         runs = [(candidate, i) for candidate in candidates for i in range(len(folds))]
         limit = Deadline(self.deadline.share(time_share))
         parallel = min(free_threads(), len(runs)) / len(runs)
@@ -179,10 +197,12 @@ class HeldOutSearch(ABC):
                     if not alone:
                         advance(candidate.options.n_rows)
         k = len(folds)
-        return [
+        found = [
             self._evaluation(candidate, tuple(folds), tuple(models[i * k : (i + 1) * k]))
             for i, candidate in enumerate(candidates)
         ]
+        self.problem.blocks.progress.record.add(*(each.trial(step) for each in found))
+        return found
 
     def _evaluation(
         self,

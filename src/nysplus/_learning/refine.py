@@ -7,7 +7,7 @@ more than chance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from nysplus._bytes.budget import Budget, Size
 from nysplus._holdout import PairedComparison, Positions
 from nysplus._learning.augmentation import Augmentation
-from nysplus._learning.candidates import DEFAULT_RULES, Deadline, SearchRules
+from nysplus._learning.candidates import DEFAULT_RULES, Candidate, Deadline, SearchRules
 from nysplus._learning.refinement import MIN_ROWS, Refinement
 from nysplus._learning.search import RefinementSearch, SearchResult
 from nysplus._learning.setup import TrainingSetup
@@ -25,11 +25,14 @@ from nysplus._learning.validation import ValidationScores
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.blocks import RowBlocks
 from nysplus._runtime.memory import working_bytes
+from nysplus._runtime.record import Trial
 from nysplus.expansion import KernelExpansion, stored_bytes
 from nysplus.landmarks import LandmarkSelector, Problem
 
 # Rows that tell how much memory a sparse row takes.
 MEASURED_ROWS = 100
+# The model that refinement starts from, in records of comparisons.
+UNREFINED = "unrefined model"
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Refined:
     scores : ValidationScores or None
         Of held-out rows by the model that is kept; None for an unrefined one, unless it is that of
         a table.
+    reason : str
+        Why nothing was learned, or why there are fewer landmarks than fit in the budget.
     """
 
     expansion: KernelExpansion
@@ -61,6 +66,7 @@ class Refined:
     comparison: PairedComparison | None = None
     candidate_scores: tuple[float, ...] = ()
     scores: ValidationScores | None = None
+    reason: str = ""
 
 
 def refine(
@@ -164,15 +170,14 @@ class _Task:
         rate = rules.image_rate if images else 1.0
         found = search.run(size, self.refinement.recipes(len(rows), discrete, rate))
         learned = found.comparison.better
-        self._note_outcome(found.comparison, learned)
+        self._note_outcome(found.comparison, found.candidate if learned else None)
         if not learned:
             return Refined(self.start, False, None, found.comparison, found.candidate_scores)
+        reason = ""
         if found.candidate.size.n < size.n:
-            self._note(
-                f"{found.candidate.size.n} landmarks; more of the {size.n} that fit in the budget "
-                "are no better on held-out rows"
-            )
-        return self._learned(found, search.refit(found))
+            reason = f"more of the {size.n} that fit in the budget are no better on held-out rows"
+            self._note(f"{found.candidate.size.n} landmarks; {reason}")
+        return replace(self._learned(found, search.refit(found)), reason=reason)
 
     def learn_table(self, positions: Positions, tables: Tables, rules: TableRules) -> Refined:
         """Learn on the rows of a table at some positions."""
@@ -194,7 +199,7 @@ class _Task:
         if found is None:
             return self.unchanged("no map fits in the budget")
         learned = found.best is not None
-        self._note_outcome(found.comparison, learned)
+        self._note_outcome(found.comparison, found.best.candidate if found.best else None)
         if not learned:
             scores = found.scores.unrefined
             return Refined(
@@ -207,7 +212,7 @@ class _Task:
     def unchanged(self, reason: str) -> Refined:
         """Return the unrefined model, and say why."""
         self._note(f"{reason}; the model stays as it was")
-        return Refined(self.start)
+        return Refined(self.start, reason=reason)
 
     def _largest_size(self) -> Size | None:
         """Return the largest size of the learned model; None if no map fits in the budget."""
@@ -230,9 +235,24 @@ class _Task:
     def _note(self, text: str) -> None:
         self.problem.blocks.progress.note(f"refine: {text}")
 
-    def _note_outcome(self, comparison: PairedComparison, learned: bool) -> None:
+    def _note_outcome(self, comparison: PairedComparison, learned: Candidate | None) -> None:
+        """Report the comparison with the unrefined model, and the candidate that is kept if any."""
         outcome = "the learned model is kept" if learned else "the unrefined model is kept"
         self._note(f"{comparison}; {outcome}")
+        blocks = self.problem.blocks
+        unrefined = Trial.of(
+            "refinement",
+            UNREFINED,
+            comparison.before,
+            blocks.discrete,
+            comparison.n_rows,
+            UNREFINED,
+            n_landmarks=int(self.start.landmarks.shape[0]),
+            chosen=learned is None,
+        )
+        blocks.progress.record.add(unrefined)
+        if learned is not None:
+            blocks.progress.record.choose("refinement", learned.description)
 
 
 def _scaling(scores: ValidationScores) -> Scaling | None:

@@ -83,13 +83,16 @@ class RefinementSearch(HeldOutSearch):
         folds = self.hold_out_in_time(positions if self.few_rows else positions[:1])
         first, *others = recipes
         if not others:
-            tried = self._evaluate([Candidate(size, first)], folds, self.rules.run_time)
+            tried = self._evaluate(
+                [Candidate(size, first)], folds, self.rules.run_time, "single run"
+            )
         elif self._clean(size, first, folds[0]):
-            tried = self._evaluate([self._long(size, first)], folds, self.rules.run_time)
+            long = self._long(size, first)
+            tried = self._evaluate([long], folds, self.rules.run_time, "long run")
         else:
             small = self._sized(size, self._rungs(size.n)[0])
             candidates = [Candidate(small, recipe) for recipe in recipes]
-            tried = self._evaluate(candidates, folds, self.rules.recipe_time)
+            tried = self._evaluate(candidates, folds, self.rules.recipe_time, "recipes")
         best = self._best_recipe(tried)
         if len(tried) > 1:
             best = self._grown(size, best)
@@ -134,7 +137,7 @@ class RefinementSearch(HeldOutSearch):
         n = self._part(size.n, rules.quick_share, rules.quick_landmarks)
         look = Candidate(self._sized(size, n), recipe, rules.quick_length)
         limit = Deadline(self.deadline.share(rules.quick_time))
-        (quick,) = self._evaluate([look], [fold], rules.quick_time)
+        (quick,) = self._evaluate([look], [fold], rules.quick_time, "short run")
         if limit.over:
             return True
         two = self.problem.blocks.n_outputs == 1
@@ -168,7 +171,9 @@ class RefinementSearch(HeldOutSearch):
         for candidate in larger:
             if self.deadline.used > self.rules.compare_time:
                 break
-            (grown,) = self._evaluate([candidate], best.folds, self.rules.run_time)
+            (grown,) = self._evaluate(
+                [candidate], best.folds, self.rules.run_time, "more landmarks or steps"
+            )
             if not grown.scores.better_than(best.scores, self.rules.rising):
                 break
             best = grown
@@ -211,7 +216,9 @@ class RefinementSearch(HeldOutSearch):
             late = self.deadline.used > rules.compare_time
             if late or not comparison.within(*rules.uncertain):
                 break
-            (more,) = self._evaluate([best.candidate], [self.hold_out(fold)], rules.run_time)
+            (more,) = self._evaluate(
+                [best.candidate], [self.hold_out(fold)], rules.run_time, "further rows"
+            )
             folds, models = (*best.folds, *more.folds), (*best.models, *more.models)
             best = self._evaluation(best.candidate, folds, models)
             comparison = best.scores.compared_with_unrefined(needed)

@@ -93,7 +93,7 @@ class TableSearch(HeldOutSearch):
         n_folds = None if len(candidates) > 1 else 1
         folds = self.hold_out_in_time(self._used_folds()[:n_folds])
         candidates = self._finalists(candidates, folds)
-        tried = self._evaluate(candidates, folds, self.rules.first_time)
+        tried = self._evaluate(candidates, folds, self.rules.first_time, "full runs")
         if not self.few_rows and self._want_longer(tried):
             tried = self._with_longer(tried, longer, folds[:1])
         best = self._best(tried)
@@ -131,7 +131,8 @@ class TableSearch(HeldOutSearch):
             )
             for candidate in candidates
         ]
-        scores = [e.scores.mean for e in self._evaluate(looks, folds, rules.look_time)]
+        short = self._evaluate(looks, folds, rules.look_time, "short runs")
+        scores = [evaluation.scores.mean for evaluation in short]
         best = set(np.argsort(scores)[::-1][: rules.n_finalists].tolist())
         return [candidate for i, candidate in enumerate(candidates) if i in best]
 
@@ -163,7 +164,9 @@ class TableSearch(HeldOutSearch):
         """Evaluate styles if there is time left."""
         late = self.deadline.used > self.rules.compare_time
         candidates = [] if late else self._candidates(styles)
-        return self._evaluate(candidates, folds, self.rules.last_time) if candidates else []
+        if not candidates:
+            return []
+        return self._evaluate(candidates, folds, self.rules.last_time, "longer runs")
 
     def _endless(
         self, tried: Sequence[Evaluation], longest: Sequence[Evaluation]

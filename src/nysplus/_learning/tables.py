@@ -68,6 +68,13 @@ class CodeChoice:
     n_bins: int | None = 32
     target_statistics: bool = False
 
+    @property
+    def description(self) -> str:
+        """The code in words."""
+        bins = "" if self.n_bins is None else f" of {self.n_bins} bins"
+        statistics = " with target statistics" if self.target_statistics else ""
+        return f"{self.numbers.replace('_', ' ')} code{bins}{statistics}"
+
 
 @dataclass(frozen=True)
 class TableStyle:
@@ -235,6 +242,11 @@ class TableRecipe(Recipe):
 
     style: TableStyle = MID
     code: CodeChoice = CodeChoice()
+
+    @property
+    def description(self) -> str:
+        """The code and the name of the style."""
+        return f"{self.code.description}, style {self.style.name!r}"
 
 
 def size_of_view(

@@ -13,6 +13,8 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from nysplus._runtime.record import FitRecord
+
 # Characters of a full bar.
 BAR_WIDTH = 20
 # Least time between two updates of a line: faster than this nobody reads.
@@ -62,11 +64,14 @@ class Progress:
     ----------
     passes : int
         Number of passes over all rows so far.
+    record : FitRecord
+        What was compared so far, and the seconds of the stages.
     """
 
-    def __init__(self, *listeners: Any) -> None:
+    def __init__(self, *listeners: Any, record: FitRecord | None = None) -> None:
         self._listeners = listeners
         self.passes = 0
+        self.record = FitRecord() if record is None else record
 
     def note(self, text: str) -> None:
         """Report a line of text."""
@@ -75,7 +80,7 @@ class Progress:
 
     def aside(self) -> Progress:
         """Return the progress of work on a part of the rows, which counts as no pass."""
-        return Progress(*self._listeners)
+        return Progress(*self._listeners, record=self.record)
 
     @contextmanager
     def stage(self, name: str, n_rows: int | None, n_blocks: int | None) -> Iterator[Advance]:

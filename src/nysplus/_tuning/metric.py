@@ -21,6 +21,7 @@ from nysplus._ridge.feature_map import StandardMap
 from nysplus._rows.accumulators import MeanAndScatter
 from nysplus._rows.blocks import Block, Blocks
 from nysplus._rows.projected import project
+from nysplus._runtime.record import Trial
 from nysplus._tuning.outer_product import gradient_outer_product, metric_of
 from nysplus._tuning.width import Width, choose_width
 from nysplus._typing import Float
@@ -300,7 +301,22 @@ def learn_metric(
         if remaining and not isinstance(metric.kind, str):
             # gradients behind a few directions lie in their span, so the next round uses all
             leader = search.score(_rescaled(metric_of(M, "full"), base))
-    return choose_map(starts, rounds, metric.kind)
+    found = choose_map(starts, rounds, metric.kind)
+    names = ["rows as given", "unit variance", *(f"round {i + 1}" for i in range(len(rounds)))]
+    problem.blocks.progress.record.add(
+        *(
+            Trial(
+                "metric",
+                name,
+                "leave-one-out squared error",
+                candidate.error,
+                len(search.validation),
+                chosen=candidate.projection is found.projection,
+            )
+            for name, candidate in zip(names, starts + rounds, strict=True)
+        )
+    )
+    return found
 
 
 def choose_map(starts: list[ScoredMap], rounds: list[ScoredMap], kind: str | int) -> Metric:

@@ -7,7 +7,7 @@ therefore disjoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.moments import Moments
 from nysplus._ridge.path import RidgePath
 from nysplus._rows.blocks import Block
+from nysplus._runtime.record import Trial
 from nysplus._typing import Float
 from nysplus.kernels import Kernel
 from nysplus.landmarks import (
@@ -37,6 +38,8 @@ VALIDATION_ROWS, LANDMARK_ROWS = 2000, 6000
 MAX_LANDMARKS = 300
 # Widths from 1/16 to 16 times the width of gamma="scale".
 OCTAVES = range(-4, 5)
+# Of equal scores the width closest to it is chosen.
+SORTED_OCTAVES = tuple(sorted(OCTAVES, key=abs))
 # Largest squared error of a row with 0/1 codes: a single isolated row must not decide.
 MAX_ERROR = 1.0
 # The same for values, in variances.
@@ -81,6 +84,14 @@ class Width:
             return -self.error
         return self.accuracy - ERROR_SHARE * self.error
 
+    def trial(self, stage: str, model: str, n_rows: int, chosen: bool) -> Trial:
+        """Return the record of the comparison with others."""
+        metric, score = "leave-one-out accuracy", self.accuracy
+        if score is None:
+            metric, score = "leave-one-out squared error, in variances", self.error
+        n = int(self.landmarks.shape[0])
+        return Trial(stage, model, metric, score, n_rows, n_landmarks=n, chosen=chosen)
+
 
 def tune_kernel(
     problem: Problem,
@@ -95,11 +106,31 @@ def tune_kernel(
     The kernels `others` are tuned as well, and the best of all is returned.
     """
     validation, rest = split(problem.blocks, VALIDATION_ROWS, LANDMARK_ROWS, rng)
-    widths = (
-        choose_width(validation, replace(problem, blocks=rest, kernel=kernel), selector, n, rng)
+    widths = [
+        width
         for kernel in (problem.kernel, *others)
+        for width in scored_widths(
+            validation, replace(problem, blocks=rest, kernel=kernel), selector, n, rng
+        )
+    ]
+    best = best_of(widths, lambda width: width.score)
+    problem.blocks.progress.record.add(
+        *(
+            width.trial("kernel", kernel_text(width.kernel), len(validation), width is best)
+            for width in widths
+        )
     )
-    return best_of(widths, lambda width: width.score).kernel
+    return best.kernel
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """Return a kernel as a user reads it: numbers with four digits."""
+    params = kernel.get_params(deep=False)
+    shown = (
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
+        for name, value in params.items()
+    )
+    return f"{type(kernel).__name__}({', '.join(shown)})"
 
 
 def choose_width(
@@ -108,7 +139,7 @@ def choose_width(
     selector: LandmarkSelector,
     n: int,
     rng: np.random.RandomState,
-    octaves: Iterable[int] = tuple(sorted(OCTAVES, key=abs)),
+    octaves: Iterable[int] = SORTED_OCTAVES,
 ) -> Width:
     """Return the kernel with the best of several widths.
 
@@ -127,12 +158,25 @@ def choose_width(
     octaves : iterable of int
         Widths, as powers of two of ``gamma="scale"``: of equal scores the first one is chosen.
     """
+    widths = scored_widths(validation, problem, selector, n, rng, octaves)
+    return best_of(widths, lambda width: width.score)
+
+
+def scored_widths(
+    validation: Block,
+    problem: Problem,
+    selector: LandmarkSelector,
+    n: int,
+    rng: np.random.RandomState,
+    octaves: Iterable[int] = SORTED_OCTAVES,
+) -> Iterator[Width]:
+    """Yield the kernel with each of several widths (see :func:`choose_width`)."""
     middle = _with_gamma(problem.kernel, "scale").resolve(problem.blocks, rng)
     Z = _landmarks(replace(problem, kernel=middle), selector, n, rng)
     gamma: Any = middle.get_params()["gamma"]
     kernels = (_with_gamma(middle, gamma * 2.0**octave) for octave in octaves)
-    widths = (_scored(validation, kernel, Z, problem.alphas, rng) for kernel in kernels)
-    return best_of(widths, lambda width: width.score)
+    for kernel in kernels:
+        yield _scored(validation, kernel, Z, problem.alphas, rng)
 
 
 def score_kernel(

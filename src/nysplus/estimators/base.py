@@ -7,11 +7,12 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from nysplus._compression.compress import compress_model
@@ -29,6 +30,7 @@ from nysplus._fit.parameters import (
 )
 from nysplus._fit.pipeline import fit_model
 from nysplus._fit.plan import Plan, make_alphas, make_plan
+from nysplus._fit.report import FitReport
 from nysplus._fit.score import evaluate
 from nysplus._learning.refinement import Refinement
 from nysplus._rows.applying import apply_to_rows
@@ -112,7 +114,8 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
         rows = open_rows(columns, X, y, sample_weight, self._target_spec(), encoder=encoder)
         plan = self._plan(rows)
         with journal, progress_of(self, X, y) as progress:
-            blocks, code = rows.open(progress, journal)
+            with progress.record.timed("reading"):
+                blocks, code = rows.open(progress, journal)
             assert code is not None
             rng = check_random_state(self.random_state)
             name, params, schema = type(self).__name__, self.get_params(False), schema_of(columns)
@@ -350,6 +353,52 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
     def model_bytes_(self) -> int:
         """Bytes of landmarks, coefficients, intercepts, map, centre, linear term and encoder."""
         return self.expansion_.n_bytes
+
+    @property
+    def report_(self) -> FitReport:
+        """What the fit has compared and chosen, and where the bytes and the seconds went."""
+        model = self._model
+        return model.report or FitReport.of(model.expansion, model.refined, model.alpha)
+
+    def fit_report(self) -> str:
+        """Return a text about the fit: comparisons, choices with reasons, bytes and seconds.
+
+        A model that is loaded, imported, compressed or updated by `partial_fit` has its bytes and
+        its parameters, but neither comparisons nor seconds.
+
+        Returns
+        -------
+        str
+
+        See Also
+        --------
+        report_ : The same as an object.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from nysplus import NystroemClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = NystroemClassifier(budget="500B", random_state=0).fit(X, y)
+        >>> print(model.fit_report())
+        NystroemClassifier: ... landmarks, ... of 500 bytes, accuracy ... on 50 held-out rows
+        ...
+        """
+        check_is_fitted(self)
+        return f"{type(self).__name__}: {self.report_}"
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram, followed by size and score if the model is fitted."""
+        diagram: str = estimator_html_repr(self)
+        if self._fitted() is None:
+            return diagram
+        return f"{diagram}<p>{escape(self.report_.summary)}</p>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     @property
     def alpha_(self) -> float:

@@ -141,6 +141,8 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
     n_kernel_evaluations_ : int
     n_passes_ : int
         Number of passes over all rows. Not set by `partial_fit`.
+    report_ : FitReport
+        What the fit has compared and chosen; see `fit_report`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

@@ -1,17 +1,22 @@
-"""Displays in the style of scikit-learn. They need matplotlib: ``nysplus[plot]``."""
+"""The score against the number of landmarks."""
 
 from __future__ import annotations
 
-import importlib.util
-import math
 from collections.abc import Iterable
 from typing import Any
 
 from nysplus.curve import LandmarkCurve, landmark_curve
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
-
-# Okabe and Ito's blue and vermilion, apart for every kind of colour vision and in grey.
-_LINE, _MARK = "#0072B2", "#D55E00"
+from nysplus.plots.style import (
+    BLUE,
+    TICK_SIZE,
+    VERMILION,
+    axes_or_new,
+    check_matplotlib,
+    kilobytes,
+    label,
+    legible,
+)
 
 
 class LandmarkCurveDisplay:
@@ -78,7 +83,7 @@ class LandmarkCurveDisplay:
         -------
         LandmarkCurveDisplay
         """
-        _check_matplotlib()
+        check_matplotlib()
         curve = landmark_curve(
             X,
             y,
@@ -102,22 +107,18 @@ class LandmarkCurveDisplay:
         -------
         self
         """
-        _check_matplotlib()
-        from matplotlib import pyplot
-
-        if ax is None:
-            _, ax = pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")
+        ax = axes_or_new(ax)
         curve = self.curve
         percent = 100.0 if curve.metric == "accuracy" else 1.0
         scores, errors = percent * curve.scores, percent * curve.errors
         (self.line_,) = ax.plot(
-            curve.sizes, scores, color=_LINE, marker="o", label="score on held-out rows"
+            curve.sizes, scores, color=BLUE, marker="o", label="score on held-out rows"
         )
         self.band_ = ax.fill_between(
             curve.sizes,
             scores - errors,
             scores + errors,
-            color=_LINE,
+            color=BLUE,
             alpha=0.2,
             linewidth=0,
             label="± one standard error",
@@ -126,11 +127,11 @@ class LandmarkCurveDisplay:
         (self.mark_,) = ax.plot(
             curve.sizes[at],
             scores[at],
-            color=_MARK,
+            color=VERMILION,
             marker="D",
             markersize=11,
             linestyle="none",
-            label=f"recommended: {curve.recommended} landmarks, {_kilobytes(curve.bytes[at])} kB",
+            label=f"recommended: {curve.recommended} landmarks, {kilobytes(curve.bytes[at])} kB",
         )
         _label_axes(ax, curve)
         self.ax_, self.figure_ = ax, ax.figure
@@ -142,36 +143,11 @@ def _label_axes(ax: Any, curve: LandmarkCurve) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     ax.set_xscale("log")
-    shown = _legible(curve)
+    shown = legible(curve.sizes)
     ax.xaxis.set_major_locator(FixedLocator([curve.sizes[i] for i in shown]))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticklabels([f"{curve.sizes[i]}\n{_kilobytes(curve.bytes[i])}" for i in shown])
-    ax.set_xlabel("landmarks\nkilobytes of the model", fontsize=13)
+    ax.set_xticklabels([f"{curve.sizes[i]}\n{kilobytes(curve.bytes[i])}" for i in shown])
     unit = " (%)" if curve.metric == "accuracy" else ""
-    ax.set_ylabel(f"{curve.metric} on held-out rows{unit}", fontsize=13)
-    ax.tick_params(labelsize=12)
+    label(ax, "landmarks\nkilobytes of the model", f"{curve.metric} on held-out rows{unit}")
     ax.grid(alpha=0.3)
-    ax.legend(loc="lower right", fontsize=12)
-
-
-def _kilobytes(size: int) -> str:
-    return f"{size / 1024:.1f}" if size < 10 * 1024 else f"{size / 1024:,.0f}"
-
-
-def _legible(curve: LandmarkCurve) -> list[int]:
-    """Return the positions of the sizes that get a tick, so that their labels do not overlap."""
-    shown = [len(curve.sizes) - 1]
-    for i in range(len(curve.sizes) - 2, -1, -1):
-        # a label of four digits takes a tenth of the axis
-        whole = math.log(curve.sizes[-1] / curve.sizes[0])
-        if math.log(curve.sizes[shown[-1]] / curve.sizes[i]) > 0.1 * whole:
-            shown.append(i)
-    return shown[::-1]
-
-
-def _check_matplotlib() -> None:
-    """Raise if matplotlib is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ImportError(
-            'Figures need matplotlib, which is not installed. Run pip install "nysplus[plot]".'
-        )
+    ax.legend(loc="lower right", fontsize=TICK_SIZE)

@@ -1,0 +1,22 @@
+"""Displays in the style of scikit-learn. They need matplotlib: ``nysplus[plot]``."""
+
+from nysplus.plots.boundary import LandmarkBoundaryDisplay
+from nysplus.plots.calibration import ReliabilityDisplay
+from nysplus.plots.confusion import ConfusionSharesDisplay
+from nysplus.plots.history import RefinementDisplay
+from nysplus.plots.images import LandmarkImagesDisplay
+from nysplus.plots.landmark_curve import LandmarkCurveDisplay
+from nysplus.plots.margins import MarginDisplay
+from nysplus.plots.sizes import BudgetCurve, BudgetCurveDisplay
+
+__all__ = [
+    "BudgetCurve",
+    "BudgetCurveDisplay",
+    "ConfusionSharesDisplay",
+    "LandmarkBoundaryDisplay",
+    "LandmarkCurveDisplay",
+    "LandmarkImagesDisplay",
+    "MarginDisplay",
+    "RefinementDisplay",
+    "ReliabilityDisplay",
+]
