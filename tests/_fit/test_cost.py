@@ -6,6 +6,8 @@ from sklearn import config_context
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._fit import cost as _cost
+from nysplus._runtime.threads import thread_count
+from nysplus.encoding import ImageEncoder
 
 
 @pytest.fixture
@@ -164,3 +166,14 @@ def test_bytes_are_matrices_and_blocks_within_working_memory(clock):
 def test_shapes_that_make_no_sense(shape):
     with pytest.raises(ValueError, match=r"shape\[\d\]=.* must be an integer of at least 1"):
         NystroemClassifier(5).estimate_cost(shape)
+
+
+def test_the_estimated_memory_is_that_of_cosines():
+    """A budget holds as many landmarks as for rows of 36 columns, and blocks have 28 more."""
+    images = NystroemClassifier(
+        budget="16kB", encoder=ImageEncoder((8, 8), n_cosines=6), refine=True
+    )
+    rows = NystroemClassifier(budget="16kB", refine=True)
+    n_rows = 1000
+    more = images.estimate_cost((n_rows, 64)).bytes - rows.estimate_cost((n_rows, 36)).bytes
+    assert more == 8 * 28 * n_rows * thread_count()

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 
 from nysplus import NystroemClassifier, NystroemRegressor, Refinement, load
-from nysplus._runtime.threads import thread_count
 from nysplus.curve import landmark_curve
 from nysplus.encoding import ImageEncoder
 
@@ -196,15 +195,6 @@ def test_curve(digits):
 def test_estimated_cost():
     model = NystroemClassifier(20, encoder=ENCODER, random_state=0)
     assert model.estimate_cost((1000, 64)).bytes > 0
-
-
-def test_the_estimated_memory_is_that_of_cosines():
-    """A budget holds as many landmarks as for rows of 36 columns, and blocks have 28 more."""
-    images = NystroemClassifier(budget="16kB", encoder=ENCODER, refine=True)
-    rows = NystroemClassifier(budget="16kB", refine=True)
-    n_rows = 1000
-    more = images.estimate_cost((n_rows, 64)).bytes - rows.estimate_cost((n_rows, 36)).bytes
-    assert more == 8 * 28 * n_rows * thread_count()
 
 
 def test_a_wrong_number_of_columns_is_one_clear_error(digits):

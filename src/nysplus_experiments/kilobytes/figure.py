@@ -12,7 +12,8 @@ from nysplus_experiments.harness import figures
 from nysplus_experiments.harness.figures import DASHED, DOTTED
 from nysplus_experiments.harness.problems import SOURCES
 from nysplus_experiments.kilobytes import fits as compact
-from nysplus_experiments.kilobytes.tables import FIGURE_PARTS, OURS, PUBLISHED, frontier
+from nysplus_experiments.kilobytes.earlier import frontier
+from nysplus_experiments.kilobytes.tables import FIGURE_PARTS, OURS, PUBLISHED
 
 # Where the name of a published result stands if another mark is near its right: offset, alignment.
 PLACES = {("usps", "BSGD"): ((0, 9), "center"), ("pendigits", "BSGD"): ((0, -16), "center")}

@@ -8,11 +8,11 @@ import pandas as pd
 from nysplus_experiments.harness.problems import SOURCES
 from nysplus_experiments.harness.tables import MISSING, count, short, spread
 from nysplus_experiments.kilobytes import fits as compact
+from nysplus_experiments.kilobytes.earlier import earlier
 from nysplus_experiments.kilobytes.fits import AUGMENTED, IMAGE, REFINED, SVC
 from nysplus_experiments.kilobytes.tables import (
     best_of,
     cell,
-    earlier,
     setting_text,
     signed,
     targets,

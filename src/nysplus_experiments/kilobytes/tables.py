@@ -13,6 +13,7 @@ from nysplus_experiments.harness import records
 from nysplus_experiments.harness.problems import MULTILABEL, SOURCES
 from nysplus_experiments.harness.tables import MISSING, markdown, percent, short, size, spread
 from nysplus_experiments.kilobytes import fits as compact
+from nysplus_experiments.kilobytes.earlier import BEFORE, earlier
 from nysplus_experiments.kilobytes.fits import (
     AUGMENTED,
     IMAGE,
@@ -24,15 +25,9 @@ from nysplus_experiments.kilobytes.fits import (
     in_bytes,
 )
 
-_HERE = Path(__file__)
 #: Accuracies in percent of other authors, on their rows, and bytes: n (d + L) float32 numbers for
 #: BSGD and Falkon.
-PUBLISHED = pd.read_csv(_HERE.with_name("published.csv"))
-#: Medians of refined models of version 0.1.0, which stored numbers in int8, float16 and float32:
-#: see the commits of results/kilobytes/kilobytes.csv up to 45d8035. Seconds are of the clock.
-BEFORE = pd.read_csv(_HERE.with_name("before.csv"), dtype={"setting": str})
-# A model is as accurate as another one if it is at most so many points more accurate.
-CLOSE = 0.2
+PUBLISHED = pd.read_csv(Path(__file__).with_name("published.csv"))
 KEY = ["part", "dataset", "method", "setting"]
 # Parts of the figure and of the comparison at any size.
 FIGURE_PARTS = ("targets", "unrefined", "peers")
@@ -146,46 +141,6 @@ def accuracy(fits: pd.DataFrame) -> str:
         lines.append([*title, *columns, *model])
     header = ("data", "model", "budget", "median, %", "range", "seeds", "bytes")
     return markdown((*header, "landmarks × rank", "bits", "fit, s"), lines)
-
-
-class Earlier(NamedTuple):
-    """What version 0.1.0 reached in the same budget, and the bytes that it needed.
-
-    ``low`` are the bytes of its largest model that is less accurate, ``high`` of its smallest one
-    that is not; NaN if there is none. They are equal if the latter is as accurate.
-    """
-
-    accuracy: float
-    low: float
-    high: float
-
-    def texts(self, n_bytes: float) -> list[str]:
-        """Write the bytes that were needed, and the share of them that suffices now."""
-        low, high = map(np.isfinite, (self.low, self.high))
-        if self.low == self.high:
-            return [size(self.high), f"{n_bytes / self.high:.2f}"]
-        if low and high:
-            shares = f"{n_bytes / self.high:.2f} to {n_bytes / self.low:.2f}"
-            return [f"{size(self.low)} to {size(self.high)}", shares]
-        if low:
-            return [f"> {size(self.low)}", f"< {n_bytes / self.low:.2f}"]
-        return [f"≤ {size(self.high)}" if high else MISSING, MISSING]
-
-
-def frontier(dataset: str) -> pd.DataFrame:
-    """Return the models of version 0.1.0 that are more accurate than all smaller ones."""
-    own = BEFORE[BEFORE["dataset"] == dataset].sort_values("bytes", kind="stable")
-    return own[~own["accuracy"].cummax().duplicated()]
-
-
-def earlier(dataset: str, setting: str, reached: float) -> Earlier:
-    """Return what version 0.1.0 had in a budget, and for an accuracy."""
-    same = (BEFORE["dataset"] == dataset) & (BEFORE["setting"] == setting)
-    models = frontier(dataset)
-    enough, less = models[models["accuracy"] >= reached], models[models["accuracy"] < reached]
-    low, high = less["bytes"].max(), enough["bytes"].min()
-    close = enough["accuracy"].min() <= reached + CLOSE
-    return Earlier(BEFORE.loc[same, "accuracy"].median(), high if close else low, high)
 
 
 def before(fits: pd.DataFrame) -> str:
