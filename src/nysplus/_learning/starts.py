@@ -14,13 +14,21 @@ from nysplus.landmarks.clustering import RANDOM, centroids
 # For values, rows are clustered in the directions of the map and along the target, whose spread
 # counts as this share of the spread of the rows.
 TARGET_SHARE, MAX_ITER = 0.5, 10
-# Without a pilot model, from random rows: the landmarks will move. The shares of the classes hardly
-# matter.
-CLASS_CENTROIDS = ClassCentroids(power=0.0, share="root", max_iter=MAX_ITER, start=RANDOM)
+# From random rows: the landmarks will move.
+BY_HARDNESS = ClassCentroids(power=0.0, max_iter=MAX_ITER, start=RANDOM)
+# Without a pilot model, where landmarks are selected many times: for tables, the shares of the
+# classes hardly matter.
+BY_COUNT = ClassCentroids(power=0.0, share="root", max_iter=MAX_ITER, start=RANDOM)
 
 
 def first_landmarks(
-    problem: Problem, block: Block, U: Float, Y: Float, n: int, rng: np.random.RandomState
+    problem: Problem,
+    block: Block,
+    U: Float,
+    Y: Float,
+    n: int,
+    rng: np.random.RandomState,
+    of_classes: ClassCentroids = BY_HARDNESS,
 ) -> Float:
     """Return centroids inside each class, or of rows and targets together for values.
 
@@ -36,6 +44,8 @@ def first_landmarks(
         Their targets, with a standard deviation of one for values.
     n : int
     rng : RandomState
+    of_classes : ClassCentroids, optional
+        How classes share the landmarks.
     """
     n = min(n, len(block))
     if n == len(block):
@@ -43,7 +53,7 @@ def first_landmarks(
     assert block.targets is not None
     if block.targets.discrete:
         blocks = replace(block, X=U).blocks()
-        found: Float = CLASS_CENTROIDS.select(replace(problem, blocks=blocks), n, rng).points
+        found: Float = of_classes.select(replace(problem, blocks=blocks), n, rng).points
         return found
     spread = TARGET_SHARE * np.sqrt(U.var(axis=0).sum())
     joined = replace(block, X=np.hstack([U, spread * Y]))

@@ -10,7 +10,7 @@ from nysplus._bytes.budget import Size
 from nysplus._learning.gradients import Gradient, Parameters
 from nysplus._learning.losses import Squared
 from nysplus._learning.setup import TrainingSetup
-from nysplus._learning.starts import first_landmarks
+from nysplus._learning.starts import BY_COUNT, first_landmarks
 from nysplus._learning.tables import TableRules, options_of
 from nysplus._rows.blocks import Block
 from nysplus._typing import Float
@@ -55,7 +55,9 @@ class TableSetup:
         assert size.rank is not None
         setup = TrainingSetup.of(block, size.rank, rng, problem.kernel, weights)
         some = block.take(setup.sketched)
-        return cls(setup, weights, first_landmarks(problem, some, setup.U, setup.Y, size.n, rng))
+        return cls(
+            setup, weights, first_landmarks(problem, some, setup.U, setup.Y, size.n, rng, BY_COUNT)
+        )
 
     def first(self, width: float, ridge: float) -> Parameters:
         """Return parameters to start from; coefficients of values are those of a ridge."""
