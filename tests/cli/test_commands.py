@@ -73,7 +73,7 @@ def test_inspect_adds_up(model):
     assert sum(part["bytes"] for part in found["parts"].values()) == found["model_bytes"]
     assert found["classes"] == ["no", "yes"]
     output = run("inspect", model)
-    for words in ("vehicle (3)", "ordered", "not used", "note", "landmarks Z", "format"):
+    for words in ("vehicle (3)", "ordered", "not used", "note", "coefficients", "format"):
         assert words in output
 
 

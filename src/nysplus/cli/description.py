@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from nysplus._rows.opening import schema_of
+from nysplus._tuning.width import kernel_text
 from nysplus.cli.output import few, size_text
 from nysplus.cli.targets import as_texts
 from nysplus.encoding.code import Curve, Linear, Lookup, Ramps, TableCode
-from nysplus.expansion import KernelExpansion, PackedExpansion, stored_bytes
 
-# Names of the parts of a model, for people.
-PARTS = {
-    "landmarks": "landmarks Z",
-    "dual_coef": "coefficients A",
-    "intercept": "intercepts b",
-    "projection": "map P",
-    "center": "centre c",
-    "linear": "linear term B",
-}
 CODES = {
     Ramps: "thermometer code of numbers",
     Linear: "standardised numbers",
@@ -28,30 +18,6 @@ CODES = {
 }
 # Entries of the table of two levels: these, other levels, and missing values.
 TWO_LEVELS = 4
-
-
-def part_bytes(expansion: KernelExpansion) -> dict[str, tuple[int, str]]:
-    """Return the bytes and the storage type of each part of a model."""
-    found: dict[str, tuple[int, str]] = {}
-    for part in fields(PackedExpansion):
-        stored = getattr(expansion.packed or expansion, part.name)
-        if stored is None:
-            continue
-        if expansion.packed is None:
-            kind = str(stored.dtype)
-            found[PARTS[part.name]] = stored_bytes(stored), kind
-        else:
-            found[PARTS[part.name]] = stored.n_bytes, stored.type_name
-    if expansion.encoder is not None:
-        found["encoder E"] = expansion.encoder.n_bytes, "mixed"
-    return found
-
-
-def kernel_text(expansion: KernelExpansion) -> str:
-    """Return the kernel and its width."""
-    gamma = getattr(expansion.kernel, "gamma", None)
-    width = "" if gamma is None else f", gamma {gamma:.4g}"
-    return f"{type(expansion.kernel).__name__}{width}"
 
 
 def chosen_text(model: Any) -> str:
@@ -62,7 +28,7 @@ def chosen_text(model: Any) -> str:
         parts = ["a linear function of the code, without landmarks"]
     else:
         refined = "learned" if model._model.refined else "selected"
-        parts = [f"{n:,} {refined} landmarks of {rank} columns", kernel_text(expansion)]
+        parts = [f"{n:,} {refined} landmarks of {rank} columns", kernel_text(expansion.kernel)]
         if expansion.packed is not None:
             parts[0] += f" in {expansion.packed.landmarks.type_name}"
     if isinstance(expansion.encoder, TableCode):
@@ -110,7 +76,7 @@ def entries(model: Any, path: Path | None = None) -> dict[str, Any]:
         "n_features": model.n_features_in_,
         "model_bytes": model.model_bytes_,
         **({} if path is None else {"file_bytes": path.stat().st_size}),
-        "parts": {name: {"bytes": n, "type": kind} for name, (n, kind) in _parts(expansion)},
+        "parts": {p.name: {"bytes": p.n_bytes, "type": p.type_name} for p in model.report_.parts},
         "kernel": type(expansion.kernel).__name__,
         "gamma": getattr(expansion.kernel, "gamma", None),
         "landmarks": int(expansion.landmarks.shape[0]),
@@ -119,10 +85,6 @@ def entries(model: Any, path: Path | None = None) -> dict[str, Any]:
         "solver": model._model.solver,
         "alpha": model._model.alpha,
     }
-
-
-def _parts(expansion: KernelExpansion) -> list[tuple[str, tuple[int, str]]]:
-    return list(part_bytes(expansion).items())
 
 
 def size_line(model: Any, path: Path) -> str:

@@ -15,7 +15,7 @@ from nysplus.cli import options
 from nysplus.cli.errors import CommandError
 from nysplus.cli.files import check_writable, read_model
 from nysplus.cli.output import Output, size_text
-from nysplus.export import to_c, to_json, to_onnx
+from nysplus.export import to_c, to_html, to_json, to_onnx
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ EXPORTS = {
     "onnx": Export(".onnx", _onnx),
     "c": Export(".h", lambda model, name: to_c(model, name=name).encode()),
     "json": Export(".json", lambda model, name: to_json(model).encode()),
+    "html": Export(".html", lambda model, name: to_html(model, title=name).encode()),
 }
 
 
@@ -56,7 +57,7 @@ def export(
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
 ) -> None:
-    """Write a model for other languages: an ONNX graph, a C header, or JSON.
+    """Write a model for other programs: an ONNX graph, a C header, JSON, or a page that runs it.
 
     The code of the table is part of it: it takes rows as the model does.
 

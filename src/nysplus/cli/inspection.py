@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nysplus.cli import options
-from nysplus.cli.description import chosen_text, columns_text, entries, part_bytes
+from nysplus.cli.description import chosen_text, columns_text, entries
 from nysplus.cli.files import read_model
 from nysplus.cli.output import Output, few, size_text
 from nysplus.cli.targets import as_texts
@@ -35,8 +35,7 @@ def inspect(
     lines.append(("function", chosen_text(model)))
     lines.append(("format", f"{header['format']}, written by nysplus {header['version']}"))
     output.pairs(lines)
-    parts = part_bytes(model.expansion_)
-    rows = [(name, f"{n:,}", kind) for name, (n, kind) in parts.items()]
+    rows = [(part.name, f"{part.n_bytes:,}", part.type_name) for part in model.report_.parts]
     rows.append(("model_bytes_", f"{model.model_bytes_:,}", ""))
     rows.append(("file, with names and parameters", f"{whole:,}", f"= {size_text(whole)}"))
     output.line("")
