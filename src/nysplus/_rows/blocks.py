@@ -437,18 +437,13 @@ class Blocks(RowBlocks):
 
     def _spread(self, of: Callable[[Any, Float], MeanAndScatter]) -> MeanAndScatter:
         """Add up a statistic of rows and weights, in blocks that fit in a core's cache."""
-
-        def part(rows: slice) -> MeanAndScatter:
-            block = self.block(rows)
-            return of(block.X, block.counts)
-
         spread, most = MeanAndScatter.zero(), VARIANCE_CELLS // self.n_features + 1
-        for more in in_threads(part, row_slices(self.n_rows, 8 * self.n_features, most)):
+        blocks = map(self.block, row_slices(self.n_rows, 8 * self.n_features, most))
+        for more in in_threads(lambda block: of(block.X, block.counts), blocks):
             spread += more
         return spread
 
     def fingerprint(self) -> str:
         """Return a hash of the rows, their targets and weights."""
-        known = self.X, self.targets, self.sample_weight, self.class_weight
-        digest: str = joblib.hash(known)
+        digest: str = joblib.hash((self.X, self.targets, self.sample_weight, self.class_weight))
         return digest
