@@ -32,25 +32,15 @@ class _Radial(_Width):
         return True
 
     def _is_narrow(self, Z: Any) -> bool:
-        """Return whether kernel values of these landmarks need differences (`_rounds_away`)."""
-        if sp.issparse(Z):
-            return False
-        with np.errstate(over="ignore", invalid="ignore"):
-            about = Z - Z.mean(axis=0)
-            return self._rounds_away(np.einsum("ij,ij->i", about, about))
-
-    def _rounds_away(self, norms: Float) -> bool:
         """Return whether rounding ``‖x‖² + ‖z‖² − 2xz`` changes kernel values by more than √ε.
 
         The kernel is then so narrow that nearly all values between landmarks are zero.
-
-        Parameters
-        ----------
-        norms : ndarray of shape (n,)
-            Squared norms of the landmarks about their mean; infinite or NaN where they overflow.
         """
+        if sp.issparse(Z):
+            return False
         with np.errstate(over="ignore", invalid="ignore"):
-            return not self.width * norms.max(initial=0.0) <= np.finfo(norms.dtype).eps ** -0.5
+            largest = ((Z - Z.mean(axis=0)) ** 2).sum(axis=1).max(initial=0.0)
+            return not self.width * largest <= np.finfo(Z.dtype).eps ** -0.5
 
     def _median(self, blocks: RowBlocks, rng: np.random.RandomState) -> float:
         length = _median_distance(blocks, rng, "euclidean")
@@ -96,19 +86,17 @@ class RBF(_Radial):
         """
         if sp.issparse(Z):
             return lambda X: self._of_distances(squared_distances(X, Z))
-        shift = Z.mean(axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            about = Z - shift
-            norms = np.einsum("ij,ij->i", about, about)
-        if self._rounds_away(norms):
+        if self._is_narrow(Z):
             return lambda X: self._of_distances(squared_distances(X, Z, not sp.issparse(X)))
         gamma, (n, d) = self.width, Z.shape
         # −γ‖x − z‖² = [x, ‖x‖², 1] · [2γz, −γ, −γ‖z‖²], both sides moved to the mean of Z
         # (see squared_distances): the product alone gives the exponents
+        shift = Z.mean(axis=0)
         columns = np.empty((d + 2, n), dtype=Z.dtype)
-        np.multiply(about.T, 2.0 * gamma, out=columns[:d])
+        columns[:d] = (Z - shift).T
+        columns[d + 1] = -gamma * np.einsum("ij,ij->j", columns[:d], columns[:d])
         columns[d] = -gamma
-        columns[d + 1] = -gamma * norms
+        columns[:d] *= 2.0 * gamma
         # a squared norm from which all kernel values are zero
         farthest = min(ZERO_EXPONENT / gamma, float(np.finfo(Z.dtype).max))
 
