@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,4 +39,10 @@ def test_the_transcript(tmp_path, monkeypatch):
             code, output, errors = invoke(*shlex.split(command)[1:])
             assert code == 0, errors
             printed += errors + output
+        if find_spec("lightgbm") is None:  # a note says so, in the place of its line
+            printed, expected = (_without("LightGBM", each) for each in (printed, expected))
         assert shape(printed) == shape(expected)
+
+
+def _without(name, text):
+    return "".join(line for line in text.splitlines(keepends=True) if name not in line)
