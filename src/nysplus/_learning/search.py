@@ -263,7 +263,7 @@ class RefinementSearch(HeldOutSearch):
     def _first_landmarks(self, size: Size, used: Positions, landmarks: Any) -> Float:
         """Return the landmarks of the unrefined model, or under a budget new ones for a size.
 
-        They are in the coordinates of ``setup.U``. A selector that was asked for is used here, too.
+        They are in the coordinates of ``setup.U``. A selector other than the default is used, too.
         """
         if self.budget is None and size.n == landmarks.shape[0]:
             return self.setup.coordinates(landmarks)

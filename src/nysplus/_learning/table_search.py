@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -113,8 +114,8 @@ class TableSearch(HeldOutSearch):
     def _used_folds(self) -> list[Positions]:
         """Return as many folds as have enough rows to choose by."""
         folds = self.folds()
-        wanted = -(-self.rules.held_out_rows // len(folds[0]))
-        return folds[: min(max(1, wanted), self.rules.max_folds)]
+        n_folds = math.ceil(self.rules.held_out_rows / len(folds[0]))
+        return folds[: min(max(1, n_folds), self.rules.max_folds)]
 
     def _finalists(
         self, candidates: list[Candidate], folds: Sequence[HeldOutFold]

@@ -1,4 +1,4 @@
-"""What a fit has compared, and how long its stages took."""
+"""A record of the models that a fit compared, and of the seconds of its stages."""
 
 from __future__ import annotations
 

@@ -120,17 +120,7 @@ class RefinementDisplay:
             )
             for at, trial in zip(x, found, strict=True):
                 if trial.chosen:
-                    ax.plot(
-                        at,
-                        percent * trial.score,
-                        marker="o",
-                        markersize=17,
-                        markerfacecolor="none",
-                        markeredgecolor=VERMILION,
-                        markeredgewidth=2.5,
-                        linestyle="none",
-                        label="chosen",
-                    )
+                    _draw_ring(ax, float(at), percent * trial.score)
         kept = " (chosen)" if unrefined.chosen else ""
         self.unrefined_ = ax.axhline(
             percent * unrefined.score,
@@ -147,6 +137,21 @@ class RefinementDisplay:
         legend_above(ax, 2)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _draw_ring(ax: Any, x: float, y: float) -> None:
+    """Mark the chosen model."""
+    ax.plot(
+        x,
+        y,
+        marker="o",
+        markersize=17,
+        markerfacecolor="none",
+        markeredgecolor=VERMILION,
+        markeredgewidth=2.5,
+        linestyle="none",
+        label="chosen",
+    )
 
 
 def _standard_error(trial: Trial) -> float:

@@ -18,7 +18,7 @@ CLOSE = 0.2
 
 
 class Earlier(NamedTuple):
-    """What version 0.1.0 reached in the same budget, and the bytes that it needed.
+    """The accuracy of version 0.1.0 in the same budget, and its bytes for the same accuracy.
 
     ``low`` are the bytes of its largest model that is less accurate, ``high`` of its smallest one
     that is not; NaN if there is none. They are equal if the latter is as accurate.
@@ -48,7 +48,7 @@ def frontier(dataset: str) -> pd.DataFrame:
 
 
 def earlier(dataset: str, setting: str, reached: float) -> Earlier:
-    """Return what version 0.1.0 had in a budget, and for an accuracy."""
+    """Compare an accuracy reached in a budget with the models of version 0.1.0."""
     same = (BEFORE["dataset"] == dataset) & (BEFORE["setting"] == setting)
     models = frontier(dataset)
     enough, less = models[models["accuracy"] >= reached], models[models["accuracy"] < reached]
