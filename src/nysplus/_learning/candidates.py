@@ -41,9 +41,9 @@ class SearchRules:
     # Standard errors by which another recipe must be better than the first one, which most often is
     # best.
     convincing: float = 1.0
-    # Small models want long runs: runs on clean rows become longer as rows per landmark, from this
-    # number on, but only until they take this many operations (seconds).
-    length_ratio: float = 6.0
+    # Small models want long runs: runs on clean rows become longer as rows per landmark, from the
+    # number of the largest models on, but only until they take this many operations (seconds).
+    length_ratio: float = 8.0
     run_cost: float = 2.5e11
     # Images have many columns for their rows, which larger steps and longer runs overfit: landmarks
     # and map learn at this share of the rate, and long runs have at most this many epochs.
