@@ -20,11 +20,12 @@ from nysplus._learning.refinement import Refinement
 from nysplus.cli import options
 from nysplus.cli.errors import CommandError
 from nysplus.cli.files import Rows, read_rows
-from nysplus.cli.judging import Score, accuracy, r2
-from nysplus.cli.output import Output, size_text
+from nysplus.cli.output import Output
 from nysplus.cli.peers import RawColumns, peers
-from nysplus.cli.targets import Task, choose_task, target_values
+from nysplus.cli.targets import choose_task, target_values
 from nysplus.cli.train import Problem, fit, holdout_positions, note_columns, table_schema
+from nysplus.report.scores import Score, Task, accuracy, r2
+from nysplus.report.wording import size_text
 
 Array = npt.NDArray[Any]
 Fold = tuple[Array, Array]

@@ -179,19 +179,3 @@ class _Passes:
 def _plain(value: Any) -> Any:
     """Return a value of numpy as one of Python."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
-
-
-def size_text(n_bytes: int) -> str:
-    """Return a number of bytes as text, where 1 kB is 1024 bytes."""
-    if n_bytes < 1024:
-        return f"{n_bytes} bytes"
-    if n_bytes < 1024**2:
-        return f"{n_bytes / 1024:.1f} kB"
-    return f"{n_bytes / 1024**2:.1f} MB"
-
-
-def few(names: Iterable[Any], most: int = 20) -> str:
-    """Return the first names as text."""
-    listed = [str(name) for name in names]
-    more = f" … ({len(listed):,} in total)" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more
