@@ -228,12 +228,16 @@ def split(
     return Problem(task, rows.take(numbers[first]), y[first], rows.take(numbers[second]), y[second])
 
 
-def holdout_positions(y: Array, task: Task, share: float, seed: int) -> tuple[Array, Array]:
-    """Return the positions of training and held-out rows, each in order."""
+def holdout_positions(y: Array, task: Task, share: float | int, seed: int) -> tuple[Array, Array]:
+    """Return the positions of training and held-out rows, each in order.
+
+    `share` is a part of the rows between 0 and 1, or a number of rows.
+    """
     groups = None
     if task == "classify":
         _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        enough = min(share, 1 - share) * len(y) >= len(counts)
+        held_out = share if isinstance(share, int) else share * len(y)
+        enough = min(held_out, len(y) - held_out) >= len(counts)
         groups = codes if counts.min() > 1 and enough else None
     first, second = train_test_split(
         np.arange(len(y)), test_size=share, stratify=groups, random_state=seed
