@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -190,7 +191,9 @@ def curve_figure(evidence: Evidence) -> tuple[Figure | None, str]:
     model = clone(evidence.model).set_params(budget=None, refine=False, verbose=0)
     table, y = _in_memory(take_rows(evidence.table, rows)), evidence.train.y[rows]
     try:
-        curve = landmark_curve(table, y, sizes, estimator=model, random_state=evidence.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the fit has given the same ones
+            curve = landmark_curve(table, y, sizes, estimator=model, random_state=evidence.seed)
     except ValueError as error:  # such as an approximation without nested features
         return None, f"There is no landmark curve: {error}"
 
