@@ -18,7 +18,7 @@ from nysplus.report import write_report
 PAPER = Path(__file__).parents[2] / "results" / "paper" / "report.html"
 pytestmark = [needs_chromium, pytest.mark.slow]
 UNFOLD = "for (const each of document.querySelectorAll('details')) each.open = true"
-# elements that reach beyond the right edge of the window, apart from tables that scroll by themselves
+# elements beyond the right edge of the window, apart from tables that scroll by themselves
 CUT_OFF = """[...document.querySelectorAll('main *')].filter(each =>
     each.getBoundingClientRect().right > innerWidth + 1 && !each.closest('.scroll') &&
     !each.closest('svg')).map(each => each.outerHTML.slice(0, 90))"""
@@ -65,8 +65,12 @@ def page(request):
 
 @pytest.mark.parametrize(
     ("width", "scheme", "media"),
-    [(1280, "light", "screen"), (1280, "dark", "screen"), (400, "dark", "screen")]
-    + [(794, "light", "print")],
+    [
+        (1280, "light", "screen"),
+        (1280, "dark", "screen"),
+        (400, "dark", "screen"),
+        (794, "light", "print"),
+    ],
 )
 def test_pages_fit_their_window(browser, page, width, scheme, media):
     browser.open(page, width=width, scheme=scheme, media=media)
