@@ -56,7 +56,8 @@ class Page(HTMLParser):
     def section(self, name):
         """Return the text of a section."""
         found = re.search(rf'<section id="{name}">(.*?)</section>', self.content, re.DOTALL)
-        return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", found[1])))
+        text = re.sub(r"<[^>]+>", " ", found[1].replace("<wbr>", ""))
+        return html.unescape(re.sub(r"\s+", " ", text))
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ COLORS = {
     VERMILION.lower(): "var(--vermilion)",
     GREY.lower(): "var(--grey)",
 }
-STYLE = {
+STYLE: dict[Any, Any] = {
     **dict.fromkeys(
         ["text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"], INK
     ),
@@ -111,12 +111,13 @@ def _named(title: str) -> str:
 def result_figures(evidence: Evidence) -> Iterator[Figure]:
     """Yield figures of the predictions of the test rows."""
     assert evidence.test is not None
+    truth = evidence.test.y
     if evidence.task == "regress":
         yield draw(
             "residuals",
             "Errors of the predictions",
             "A median away from zero is a bias; a band that widens shows where errors are large.",
-            lambda: ResidualDisplay.from_predictions(evidence.test.y, evidence.predicted),
+            lambda: ResidualDisplay.from_predictions(truth, evidence.predicted),
         )
         return
     known, classes = evidence.codes >= 0, evidence.classes

@@ -76,7 +76,7 @@ def _row_scores(fitted: FittedModel, X: Float, y: Any) -> Float:
     """Return 1 for correct labels, or minus the squared error in units of the variance of y."""
     predicted = fitted.predict(X)
     if fitted.code.discrete:
-        return (as_texts(predicted) == as_texts(y)).astype(np.float64)
+        return np.asarray(as_texts(predicted) == as_texts(y), dtype=np.float64)
     spread = max(float(np.var(y)), np.finfo(np.float64).tiny)
     scores: Float = -((y - predicted) ** 2) / spread
     return scores

@@ -36,7 +36,7 @@ def environment(package: str = PACKAGE) -> Any:
 
 
 def breakable(value: object) -> Any:
-    """Return a name as HTML that may be broken into lines after its underscores and dots."""
+    """Return a name as HTML that lines may break at its signs; dates and numbers stay whole."""
     from markupsafe import Markup, escape  # comes with jinja2
 
-    return Markup(re.sub(r"([_./-])(?=\w)", r"\1<wbr>", str(escape(value))))
+    return Markup(re.sub(r"(_|[./-](?=[^\W\d]))(?=\w)", r"\1<wbr>", str(escape(value))))
