@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -77,17 +79,17 @@ def test_files(tmp_path, write_as):
 
 def test_columns_that_cannot_be_used(tmp_path):
     """Without any other column an identifier, or a column without entries, is an error."""
-    y = ["a", "b"] * 30
-    ids = write_csv(tmp_path / "ids.csv", id=[f"customer {i}" for i in range(60)], y=y)
+    y = ["a", "b"] * 50
+    ids = write_csv(tmp_path / "ids.csv", id=[f"customer {i}" for i in range(100)], y=y)
     line = train_failure(ids)
     assert "No column of X can be used" in line
-    assert "The column 'id' has 48 different texts in 48 rows, as identifiers have" in line
-    empty = write_csv(tmp_path / "empty.csv", none=[""] * 60, other=[""] * 60, y=y)
+    assert "The column 'id' has 80 different texts in 80 rows, as identifiers have" in line
+    empty = write_csv(tmp_path / "empty.csv", none=[""] * 100, other=[""] * 100, y=y)
     assert "The column 'other' has no entries, and is left out." in train_failure(empty)
 
 
 def test_mixed_types(tmp_path):
-    """Texts among numbers make categories, with a note; far down in a large file, an error."""
+    """Texts among numbers make categories, with a note."""
     path = write_csv(
         tmp_path / "mixed.csv", x=[*range(38), "none", "none"], y=["a", "b"] * 20, z=[1.5, 2] * 20
     )
@@ -96,11 +98,6 @@ def test_mixed_types(tmp_path):
     code, _, errors = invoke("train", path, *options)
     assert code == 0, errors
     assert "The column 'x' has numbers as texts, such as '" in errors
-    large = tmp_path / "large.csv"
-    large.write_text("x,y\n" + "123456,a\n654321,b\n" * 100_000 + "many,a\n")
-    line = train_failure(large)
-    assert "large.csv cannot be read" in line
-    assert "'many'" in line
 
 
 def test_arrays(tmp_path):
@@ -124,7 +121,10 @@ def test_places_to_write(small, tmp_path):
 
 def test_no_permission_to_write(small, model, tmp_path, monkeypatch):
     """Also as root, who may write everywhere."""
-    monkeypatch.setattr("nysplus.cli.files.os.access", lambda path, mode: False)
+    access = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode, **more: not mode & os.W_OK and access(path, mode, **more)
+    )
     out = tmp_path / "out.csv"
     for command in (
         ("train", small, "--target", "y"),

@@ -70,13 +70,21 @@ def test_a_port_that_is_taken(address, model):
 def test_ctrl_c_ends_it(model):
     command = [sys.executable, "-m", "nysplus.cli", "serve", str(model), "--port", "0", "--json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as process:
-        address = json.loads(process.stdout.readline())["address"]
-        with urlopen(address) as answer:
-            assert b"<title>late</title>" in answer.read()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-        assert process.stderr.read() == "Stopped.\n"
+
+    def heed_ctrl_c():
+        # programs in the background of a shell ignore it, and so do their children
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(command, preexec_fn=heed_ctrl_c, **pipes) as process:
+        try:
+            address = json.loads(process.stdout.readline())["address"]
+            with urlopen(address) as answer:
+                assert b"<title>late</title>" in answer.read()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+            assert process.stderr.read() == "Stopped.\n"
+        finally:
+            process.kill()
 
 
 @needs_chromium
