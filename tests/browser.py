@@ -125,8 +125,8 @@ class Browser:
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
-    def open(self, path, width=400, height=800, scheme="light"):
-        """Open a page and wait until its scripts have run."""
+    def open(self, page, width=400, height=800, scheme="light", media="screen"):
+        """Open a page, a path or an address, and wait until its scripts have run."""
         self.events.clear()
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -136,8 +136,9 @@ class Browser:
             mobile=False,
         )
         features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.call("Emulation.setEmulatedMedia", features=features)
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Emulation.setEmulatedMedia", features=features, media=media)
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        self.call("Page.navigate", url=address)
         deadline = time.monotonic() + 30
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._message(deadline))

@@ -32,6 +32,7 @@ ORDER = """
     estimators transformer
     from_sklearn curve export
     plots
+    report
     cli
     __init__
 """

@@ -77,6 +77,29 @@ def test_files(tmp_path, write_as):
     assert "no columns beside 'y'" in train_failure(path("j.csv", b"y\n1\n2\n"))
 
 
+def test_columns_that_cannot_be_used(tmp_path):
+    """Without any other column an identifier, or a column without entries, is an error."""
+    y = ["a", "b"] * 50
+    ids = write_csv(tmp_path / "ids.csv", id=[f"customer {i}" for i in range(100)], y=y)
+    line = train_failure(ids)
+    assert "No column of X can be used" in line
+    assert "The column 'id' has 80 different texts in 80 rows, as identifiers have" in line
+    empty = write_csv(tmp_path / "empty.csv", none=[""] * 100, other=[""] * 100, y=y)
+    assert "The column 'other' has no entries, and is left out." in train_failure(empty)
+
+
+def test_mixed_types(tmp_path):
+    """Texts among numbers make categories, with a note."""
+    path = write_csv(
+        tmp_path / "mixed.csv", x=[*range(38), "none", "none"], y=["a", "b"] * 20, z=[1.5, 2] * 20
+    )
+    out = tmp_path / "m.nys"
+    options = ("--target", "y", "--no-refine", "--size", 5, "--out", out)
+    code, _, errors = invoke("train", path, *options)
+    assert code == 0, errors
+    assert "The column 'x' has numbers as texts, such as '" in errors
+
+
 def test_arrays(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, A=np.ones((3, 2)))
@@ -94,19 +117,47 @@ def test_places_to_write(small, tmp_path):
         ("train", small, "--target", "y", "--out", tmp_path),
     ):
         assert "folder" in failure(*command)
-    if os.name != "nt" and os.geteuid() != 0:
-        tmp_path.chmod(0o500)
-        assert "no permission" in failure(
-            "train", small, "--target", "y", "--out", tmp_path / "m.nys"
-        )
-        tmp_path.chmod(0o700)
+
+
+def test_no_permission_to_write(small, model, tmp_path, monkeypatch):
+    """Also as root, who may write everywhere."""
+    access = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode, **more: not mode & os.W_OK and access(path, mode, **more)
+    )
+    out = tmp_path / "out.csv"
+    for command in (
+        ("train", small, "--target", "y"),
+        ("predict", model, small),
+        ("export", model, "--to", "c"),
+        ("compress", model, "--budget", "1kB"),
+    ):
+        assert "cannot be written: no permission" in failure(*command, "--out", out)
+    assert not out.exists()
+
+
+def test_places_of_the_report(small, tmp_path):
+    def report_failure(*options):
+        given = ("train", small, "--target", "y", "--out", tmp_path / "m.nys", *options)
+        return failure(*given, report=True)
+
+    assert "exclude each other" in report_failure("--report", "r.html", "--no-report")
+    assert "Make it first" in report_failure("--report", tmp_path / "none" / "r.html")
+    assert "uses already" in report_failure("--report", tmp_path / "m.nys")
+    assert not list(tmp_path.iterdir())
+
+
+def test_figures_of_comparisons(small, tmp_path):
+    options = ("compare", small, "--target", "y", "--figure")
+    assert "Allowed are .png, .svg, .pdf" in failure(*options, tmp_path / "a.txt")
+    assert "Make it first" in failure(*options, tmp_path / "none" / "a.png")
 
 
 def test_a_file_that_is_read_is_not_replaced(small, model):
     before = small.read_bytes()
-    assert "the command reads" in failure("train", small, "--target", "y", "--out", small)
-    assert "the command reads" in failure("predict", model, small, "--out", small)
-    assert "the command reads" in failure("export", model, "--to", "c", "--out", model)
+    assert "the command uses already" in failure("train", small, "--target", "y", "--out", small)
+    assert "the command uses already" in failure("predict", model, small, "--out", small)
+    assert "the command uses already" in failure("export", model, "--to", "c", "--out", model)
     assert small.read_bytes() == before
 
 

@@ -19,7 +19,7 @@ from command_line import invoke, run, write_csv
 import nysplus
 from nysplus.cli import app
 
-COMMANDS = ("train", "predict", "evaluate", "inspect", "compress", "export", "compare")
+COMMANDS = ("train", "predict", "evaluate", "inspect", "compress", "export", "serve", "compare")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -103,15 +103,22 @@ def test_exports(model, tmp_path, form, ending):
         assert b"late_predict" in content
 
 
-def test_compare_lists_all_models(small):
+def test_compare_lists_all_models(small, tmp_path):
     options = ("--target", "y", "--budgets", "1kB", "--time", "1s", "--folds", 2)
-    found = json.loads(run("compare", small, *options, "--json"))
+    figure = tmp_path / "sizes.svg"
+    found = json.loads(run("compare", small, *options, "--figure", figure, "--json"))
+    assert found["figure"] == str(figure)
+    assert figure.read_text(encoding="utf-8").count("<svg") == 1
     names = [each["name"] for each in found["models"]]
     assert names[:5] == [
         *("nysplus 1kB", "majority class", "logistic regression", "SVC", "HistGradientBoosting")
     ]
     assert all(each["score"]["rows"] == 120 for each in found["models"])
-    output = run("compare", small, "--target", "x", "--budgets", "1kB", "--time", "1s")
+    options = ("--target", "x", "--budgets", "1kB", "--time", "1s", "--max-rows", 60)
+    code, output, errors = invoke("compare", small, *options)
+    assert code == 0
+    assert "60 of 120 rows are compared on" in errors
+    assert "60 rows; trained on 48, judged on 12" in output
     assert "R² ± s.e." in output
     assert "ridge regression" in output
 

@@ -39,7 +39,7 @@ def test_the_transcript(tmp_path, monkeypatch):
     for commands, expected in parts:
         printed = ""
         for command in commands.splitlines():
-            code, output, errors = invoke(*shlex.split(command)[1:])
+            code, output, errors = invoke(*shlex.split(command)[1:], report=True)
             assert code == 0, errors
             printed += errors + output
         assert shape(printed) == shape(expected)

@@ -159,6 +159,51 @@ def test_an_error_and_ctrl_c_leave_nothing(small, tmp_path, monkeypatch):
     assert not list(folder.iterdir())
 
 
+def test_ctrl_c_after_the_fit_keeps_the_model(small, tmp_path, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nysplus.cli.train.write_page", interrupted)
+    out = tmp_path / "m.nys"
+    options = ("--target", "y", "--no-refine", "--size", 5, "--out", out)
+    code, _, errors = invoke("train", small, *options, report=True)
+    assert (code, errors) == (130, f"Stopped. {out} is complete; no other file was written.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.nys"]
+    assert nysplus.load(out).n_features_in_ == 2
+
+
+@pytest.mark.slow
+def test_a_report_is_written_beside_the_model(table, tmp_path):
+    pytest.importorskip("jinja2")
+    out, named = tmp_path / "late.nys", tmp_path / "page.html"
+    options = ("--target", "late", "--no-refine", "--size", 10)
+    output = run("train", table, *options, out=out, report=True)
+    beside = tmp_path / "late_report.html"
+    assert output.splitlines()[-1].split() == ["report", str(beside)]
+    page = beside.read_text(encoding="utf-8")
+    assert "<h1>late, predicted from deliveries.csv</h1>" in page
+    assert "The column &#39;note&#39; has no entries, and is left out." in page
+    assert 'nysplus.load("late.nys")' in page
+    given = (*options, "--holdout", 0, "--report", named, "--json")
+    found = json.loads(run("train", table, *given, out=out, report=True))
+    assert found["report"] == str(named)
+    assert "No rows were held out to judge the model" in named.read_text(encoding="utf-8")
+    run("train", table, *options, "--no-report", out=tmp_path / "other.nys", report=True)
+    assert not (tmp_path / "other_report.html").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [".svm", ".npz"])
+def test_reports_of_arrays_and_of_test_files(ending, tmp_path, write_as):
+    pytest.importorskip("jinja2")
+    path, _ = write_as(ending)
+    options = ("--no-refine", "--size", 10, "--test", path)
+    run("train", path, *options, out=tmp_path / "m.nys", report=True)
+    page = (tmp_path / "m_report.html").read_text(encoding="utf-8")
+    assert "120 training rows, 120 test rows; 2 columns" in page
+    assert 'id="curve"' in page
+
+
 def test_a_terminal_shows_progress(small, tmp_path, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     arguments = ("train", small, "--target", "y", "--budget", "512B", "--out", tmp_path / "m")

@@ -15,11 +15,13 @@ from nysplus.plots import (
     BudgetCurve,
     BudgetCurveDisplay,
     ConfusionSharesDisplay,
+    ImportanceDisplay,
     LandmarkBoundaryDisplay,
     LandmarkImagesDisplay,
     MarginDisplay,
     RefinementDisplay,
     ReliabilityDisplay,
+    ResidualDisplay,
 )
 from nysplus.plots.calibration import wilson_interval
 from nysplus.plots.style import landmark_rows
@@ -287,3 +289,37 @@ def test_displays_without_matplotlib_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "nysplus\[plot\]"'):
         display.plot()
+
+
+# ---- columns and values --------------------------------------------------------------------------
+
+
+def test_importance_is_sorted_and_cut():
+    losses = np.linspace(-0.01, 0.2, 20)
+    intervals = np.column_stack([losses - 0.02, losses + 0.03])
+    names = [f"column {i}" for i in range(19)] + ["a name of more than twenty-four letters"]
+    display = drawn(ImportanceDisplay(names, losses, intervals).plot())
+    shown = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert shown[:2] == ["a name of more than twe…", "column 18"]
+    assert len(shown) == 15
+    assert display.bars_[0].get_width() == pytest.approx(20.0)
+    (segments,) = [line.get_segments() for line in display.bars_.errorbar.lines[2]]
+    np.testing.assert_allclose(segments[0][:, 0], [18.0, 23.0])
+    values = drawn(ImportanceDisplay(["a"], losses[-1:], intervals[-1:], "R²").plot())
+    assert values.bars_[0].get_width() == pytest.approx(0.2)
+
+
+def test_residuals_are_true_values_minus_predictions():
+    X, y = load_diabetes(return_X_y=True)
+    model = NystroemRegressor(20, random_state=0).fit(X[:200], y[:200])
+    display = drawn(ResidualDisplay.from_estimator(model, X[200:], y[200:]))
+    np.testing.assert_allclose(display.residuals, y[200:] - model.predict(X[200:]))
+    assert legend(display) == ["242 rows", "90 % of rows", "median"]
+    groups = np.array_split(np.argsort(display.predicted, kind="stable"), 10)
+    medians = [np.median(display.residuals[group]) for group in groups]
+    np.testing.assert_allclose(display.line_.get_ydata(), medians)
+
+
+def test_many_rows_are_thinned_out():
+    display = drawn(ResidualDisplay.from_predictions(np.zeros(5000), np.arange(5000.0)))
+    assert len(display.points_.get_offsets()) == 1667

@@ -16,6 +16,7 @@ from nysplus.cli.evaluate import evaluate
 from nysplus.cli.export import export
 from nysplus.cli.inspection import inspect
 from nysplus.cli.predict import predict
+from nysplus.cli.serve import serve
 from nysplus.cli.train import train
 
 # Exit codes: an error that the user can mend, and Ctrl-C.
@@ -43,8 +44,8 @@ class Commands(typer.core.TyperGroup):
         except BrokenPipeError:
             sys.stderr.close()  # the reader of the output, such as head, has seen enough
             raise typer.Exit(0) from None
-        except KeyboardInterrupt:
-            typer.echo("Stopped. No file was written.", err=True)
+        except KeyboardInterrupt as stop:
+            typer.echo(str(stop) or "Stopped. No file was written.", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except ERRORS as error:
             typer.echo(f"Error: {' '.join(str(error).split())}", err=True)
@@ -59,7 +60,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-for command in (train, predict, evaluate, inspect, compress, export, compare):
+for command in (train, predict, evaluate, inspect, compress, export, serve, compare):
     app.command()(command)
 
 

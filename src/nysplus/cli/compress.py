@@ -11,11 +11,12 @@ import typer
 
 from nysplus._bytes.budget import NoRoomError, make_budget
 from nysplus.cli import options
-from nysplus.cli.description import chosen_text, entries, size_line
 from nysplus.cli.errors import CommandError
 from nysplus.cli.files import check_writable, read_model, read_rows
-from nysplus.cli.output import Output, size_text
+from nysplus.cli.output import Output
 from nysplus.cli.targets import target_values
+from nysplus.report.description import chosen_text, entries, size_line
+from nysplus.report.wording import size_text
 
 
 def compress(

@@ -7,9 +7,10 @@ import numpy as np
 from nysplus.cli import options
 from nysplus.cli.errors import CommandError
 from nysplus.cli.files import applied, read_model, read_target
-from nysplus.cli.judging import accuracy, confused, confusion_text, r2
-from nysplus.cli.output import Output, few
-from nysplus.cli.targets import as_texts, target_values
+from nysplus.cli.output import Output
+from nysplus.cli.targets import target_values
+from nysplus.report.scores import accuracy, confused, confusion_text, r2
+from nysplus.report.wording import as_texts, few
 
 
 def evaluate(

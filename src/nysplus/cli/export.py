@@ -14,8 +14,9 @@ from nysplus._runtime.atomic_file import write_whole
 from nysplus.cli import options
 from nysplus.cli.errors import CommandError
 from nysplus.cli.files import check_writable, read_model
-from nysplus.cli.output import Output, size_text
+from nysplus.cli.output import Output
 from nysplus.export import to_c, to_html, to_json, to_onnx
+from nysplus.report.wording import size_text
 
 
 @dataclass(frozen=True)

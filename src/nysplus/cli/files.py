@@ -23,9 +23,9 @@ from nysplus._rows.on_disk import read
 from nysplus._rows.opening import open_elsewhere, schema_of
 from nysplus._rows.readers import FORMATS, Source, join_chunks, open_source
 from nysplus.cli.errors import CommandError
-from nysplus.cli.output import few
 from nysplus.encoding.schema import TableSchema
 from nysplus.persistence import load
+from nysplus.report.wording import few
 
 Array = npt.NDArray[Any]
 
@@ -166,11 +166,13 @@ def check_names(path: Path, names: list[str]) -> None:
         )
 
 
-def check_writable(path: Path, *inputs: Path | None) -> None:
+def check_writable(path: Path, *inputs: Path | None, option: str = "--out") -> None:
     """Raise unless a file can be written, and is none of the inputs, before any long work."""
     folder = path.resolve().parent
     if any(each is not None and each.resolve() == path.resolve() for each in inputs):
-        raise CommandError(f"--out {path} is a file that the command reads. Give another file.")
+        raise CommandError(
+            f"{option} {path} is a file that the command uses already. Give another file."
+        )
     if path.is_dir():
         raise CommandError(f"{path} is a folder. Give the name of a file.")
     if not folder.is_dir():

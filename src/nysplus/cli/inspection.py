@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from nysplus.cli import options
-from nysplus.cli.description import chosen_text, columns_text, entries
 from nysplus.cli.files import read_model
-from nysplus.cli.output import Output, few, size_text
-from nysplus.cli.targets import as_texts
+from nysplus.cli.output import Output
+from nysplus.report.description import chosen_text, columns_text, entries
+from nysplus.report.wording import as_texts, few, size_text
 
 
 def inspect(

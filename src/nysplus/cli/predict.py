@@ -19,7 +19,7 @@ from nysplus.cli import options
 from nysplus.cli.errors import CommandError
 from nysplus.cli.files import applied, check_writable, read_model
 from nysplus.cli.output import Output
-from nysplus.cli.targets import as_texts
+from nysplus.report.wording import as_texts
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".jsonl": ""}
 

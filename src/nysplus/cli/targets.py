@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nysplus.cli.errors import CommandError
-from nysplus.cli.output import few
+from nysplus.report.scores import Task
+from nysplus.report.wording import few
 
 Array = npt.NDArray[Any]
-Task = Literal["classify", "regress"]
 
 # Whole numbers of at most this many different values are classes.
 FEW_VALUES = 20
@@ -133,13 +133,3 @@ def _task(y: Array, values: Array, wanted: str) -> tuple[Task, str]:
 
 def _kind(y: Array) -> str:
     return {"b": "truth values", "U": "texts"}.get(y.dtype.kind, "numbers")
-
-
-def as_texts(labels: Array) -> Array:
-    """Return labels as texts, which are the same for 1, 1.0 and "1"."""
-    if labels.dtype.kind == "b":
-        return np.where(labels, "true", "false")
-    if labels.dtype.kind == "f" and (labels == np.round(labels)).all():
-        labels = labels.astype(np.int64)
-    texts: Array = labels.astype(str)
-    return texts

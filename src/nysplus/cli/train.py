@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from dataclasses import dataclass
@@ -15,10 +16,8 @@ from sklearn.model_selection import train_test_split
 
 from nysplus._bytes.budget import make_budget
 from nysplus._learning.refinement import Refinement
-from nysplus._rows.opening import schema_of
 from nysplus.cli import options
-from nysplus.cli.description import chosen_text, entries, size_line
-from nysplus.cli.errors import CommandError
+from nysplus.cli.errors import CommandError, stopped_after
 from nysplus.cli.files import (
     Rows,
     applied,
@@ -30,13 +29,16 @@ from nysplus.cli.files import (
     read_rows,
     read_target,
 )
-from nysplus.cli.judging import Score, accuracy, confused, confusion_text, r2
 from nysplus.cli.output import Output
-from nysplus.cli.peers import RawColumns, baseline, linear
-from nysplus.cli.targets import TargetValues, Task, choose_task, target_values
+from nysplus.cli.targets import TargetValues, choose_task, target_values
 from nysplus.encoding import TableEncoder
 from nysplus.encoding.schema import TableSchema
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
+from nysplus.report.description import chosen_text, entries, size_line
+from nysplus.report.evidence import Evidence, Sample, raw_rows
+from nysplus.report.page import check_jinja2
+from nysplus.report.scores import Task, confused, confusion_text
+from nysplus.report.writing import write_page
 
 Array = npt.NDArray[Any]
 
@@ -67,11 +69,6 @@ class Problem:
     y_test: Array | None = None
     test_known: npt.NDArray[np.bool_] | None = None
 
-    def score(self, predicted: Array) -> Score:
-        """Return the score of predictions for the test rows."""
-        assert self.y_test is not None
-        return (accuracy if self.task == "classify" else r2)(self.y_test, predicted)
-
     def on_test(self, model: Any, function: Any) -> Any:
         """Return a function of the fitted model and of the test rows."""
         if not isinstance(self.test, Path):
@@ -98,6 +95,11 @@ def train(
     time_limit: options.Time = None,
     seed: options.Seed = 0,
     out: Annotated[Path, typer.Option(help="File of the model.")] = Path("model.nys"),
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Page about the model; by default beside it, as in model_report.html."),
+    ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no page.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
@@ -106,7 +108,8 @@ def train(
 
     Texts are categories; missing values and dates may stay as they are. The model is judged on rows
     that it was not fitted to, and the file has exactly this model. Rows without a target are left
-    out. The same data and seed give the same file, unless there is a time limit.
+    out. The same data and seed give the same file, unless there is a time limit. A page beside the
+    model tells its result, its data and what was tried.
 
     Example: nysplus train churn.csv --target churned --budget 16kB --out churn.nys
     """
@@ -116,6 +119,7 @@ def train(
     limit = options.seconds(time_limit)
     _check_shares(holdout, test)
     check_writable(out, data, test)
+    page = _page(out, report, no_report, data, test)
     rows = read_rows(data, target)
     found = target_values(rows.target, rows.y)
     chosen, reason = choose_task(found, task)
@@ -133,21 +137,44 @@ def train(
     seconds = time.perf_counter() - start
     model.save(out)
 
-    result: dict[str, Any] = {"task": chosen, "reason": reason, "rows": len(problem.y)}
-    lines: list[tuple[str, str]] = []
-    if problem.test is not None:
-        predicted = problem.on_test(model, lambda fitted, X: fitted.predict(X))
-        _judge(problem, model, predicted, seed, result, lines)
+    with stopped_after(out), output.progress("judging"):
+        evidence = _evidence(problem, model, out, data, rows.target, output.notes, seed)
+        result: dict[str, Any] = {"task": chosen, "reason": reason, "rows": len(problem.y)}
+        lines = _judge(problem, evidence, result) if evidence.test else []
+        if page is not None:
+            write_page(evidence, page)
     lines += [("tried", note) for note in tried]
     lines += [
         ("chosen", chosen_text(model)),
         ("training", f"{seconds:.1f} s"),
         ("model", size_line(model, out)),
+        *([] if page is None else [("report", str(page))]),
     ]
     output.pairs(lines)
     output.result(
-        **result, seconds=seconds, file=str(out), seed=seed, tried=tried, model=entries(model, out)
+        **result,
+        seconds=seconds,
+        file=str(out),
+        report=None if page is None else str(page),
+        seed=seed,
+        tried=tried,
+        model=entries(model, out),
     )
+
+
+def _page(
+    out: Path, report: Path | None, no_report: bool, data: Path, test: Path | None
+) -> Path | None:
+    """Return the file of the report, checked; None if there is none."""
+    if no_report:
+        if report is not None:
+            raise CommandError("--report and --no-report exclude each other. Give one of them.")
+        return None
+    check_jinja2()
+    path = report or out.with_name(f"{out.stem}_report.html")
+    check_writable(path, data, test, out, option="--report")
+    os.environ.setdefault("MPLBACKEND", "agg")  # figures go to files, never to windows
+    return path
 
 
 def _budget(size: int | None, budget: str | None) -> str:
@@ -201,12 +228,16 @@ def split(
     return Problem(task, rows.take(numbers[first]), y[first], rows.take(numbers[second]), y[second])
 
 
-def holdout_positions(y: Array, task: Task, share: float, seed: int) -> tuple[Array, Array]:
-    """Return the positions of training and held-out rows, each in order."""
+def holdout_positions(y: Array, task: Task, share: float | int, seed: int) -> tuple[Array, Array]:
+    """Return the positions of training and held-out rows, each in order.
+
+    `share` is a part of the rows between 0 and 1, or a number of rows.
+    """
     groups = None
     if task == "classify":
         _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        enough = min(share, 1 - share) * len(y) >= len(counts)
+        held_out = share if isinstance(share, int) else share * len(y)
+        enough = min(held_out, len(y) - held_out) >= len(counts)
         groups = codes if counts.min() > 1 and enough else None
     first, second = train_test_split(
         np.arange(len(y)), test_size=share, stratify=groups, random_state=seed
@@ -259,31 +290,45 @@ def _heading(data: Path, rows: Rows, found: TargetValues, problem: Problem, reas
     )
 
 
-def _judge(
+def _evidence(
     problem: Problem,
     model: Any,
-    predicted: Array,
+    out: Path,
+    data: Path,
+    target: str,
+    notes: list[str],
     seed: int,
-    result: dict[str, Any],
-    lines: list[tuple[str, str]],
-) -> None:
-    """Add the scores of the model and of simple models on the test rows."""
-    assert problem.y_test is not None
-    score = problem.score(predicted)
+) -> Evidence:
+    """Return the model with the rows that it was fitted to and those that it is judged on."""
+    test = None
+    if problem.test is not None:
+        assert problem.y_test is not None
+        test = Sample(problem.on_test(model, raw_rows), problem.y_test)
+    return Evidence(
+        model,
+        test,
+        Sample(model._apply(problem.X, raw_rows), problem.y),
+        problem.X,
+        f"{target}, predicted from {data.name}",
+        target,
+        out,
+        tuple(note for note in notes if not note.startswith("The column")),
+        seed,
+    )
+
+
+def _judge(problem: Problem, evidence: Evidence, result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return lines with the scores of the model and of simple models, and add them to a result."""
+    assert evidence.test is not None
+    score, y = evidence.score, evidence.test.y
     result["score"] = score.entries
     which = "test" if isinstance(problem.test, Path) else "held-out"
-    lines.append((f"on {score.n_rows:,} {which} rows", str(score)))
-    raw, raw_test = model._apply(problem.X, _raw), problem.on_test(model, _raw)
-    columns = RawColumns.of(schema_of(model), model.n_features_in_)
-    for peer in (baseline(problem.task), linear(problem.task)):
-        other = problem.score(peer.fit(raw, problem.y, columns, seed).predict(raw_test))
-        result[peer.name.replace(" ", "_")] = other.entries
-        lines.append((peer.name, other.short))
+    lines = [(f"on {score.n_rows:,} {which} rows", str(score))]
+    for name, other in evidence.baselines:
+        result[name.replace(" ", "_")] = other.entries
+        lines.append((name, other.short))
     if problem.task == "classify":
-        result["confused"] = confused(problem.y_test, predicted)
-        if text := confusion_text(problem.y_test, predicted):
+        result["confused"] = confused(y, evidence.predicted)
+        if text := confusion_text(y, evidence.predicted):
             lines.append(("most confused", text))
-
-
-def _raw(fitted: Any, X: Any) -> Any:
-    return X
+    return lines

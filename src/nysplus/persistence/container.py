@@ -130,7 +130,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _content(model: Any) -> bytes:
     """Return the bytes of the file."""
     own, tensors = model_out(model)
-    header = {"format": _format(own, tensors), "version": _version(), **own}
+    header = {"format": _format(own, tensors), "version": library_version(), **own}
     text = json.dumps({**header, "sha256": _checksum(header, tensors)}, sort_keys=True)
     content = serialized(tensors, {"nysplus": text})
     if len(content) - sum(tensor.nbytes for tensor in tensors.values()) > MAX_HEADER_BYTES:
@@ -162,7 +162,8 @@ def _format(own: dict[str, Any], tensors: Tensors) -> int:
     return 2 if "center" in tensors else 1
 
 
-def _version() -> str:
+def library_version() -> str:
+    """Return the version of the installed library."""
     try:
         return importlib.metadata.version("nysplus")
     except importlib.metadata.PackageNotFoundError:  # run from its source

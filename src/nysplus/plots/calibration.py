@@ -150,7 +150,7 @@ class ReliabilityDisplay:
         return self
 
 
-def wilson_interval(share: Float, count: Any) -> tuple[Float, Float]:
+def wilson_interval(share: Any, count: Any) -> tuple[Any, Any]:
     """Return Wilson's 95 % interval of shares, which stays within 0 and 1."""
     z = NORMAL_95
     middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)

@@ -67,7 +67,8 @@ class ConfusionSharesDisplay(ConfusionMatrixDisplay):
         counts: Any = np.asarray(self.confusion_matrix)  # type: ignore[has-type]
         n = len(counts)
         size = 0.58 if n <= WITH_SHARES else 0.42  # inches of a cell
-        ax = axes_or_new(ax, max(5.6, 2.0 + size * n), max(4.6, 1.2 + size * n))
+        width = max(5.6, 2.0 + size * n) - (0.0 if colorbar else 1.0)
+        ax = axes_or_new(ax, width, max(4.6, 1.2 + size * n))
         totals = counts.sum(axis=1, keepdims=True)
         shares = 100.0 * counts / np.where(totals > 0, totals, 1)
         self.confusion_matrix = shares

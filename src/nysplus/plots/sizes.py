@@ -21,6 +21,7 @@ from nysplus.plots.style import (
     check_matplotlib,
     kilobytes,
     label,
+    legend_above,
     legible,
 )
 
@@ -185,6 +186,8 @@ class BudgetCurveDisplay:
             )
         ax.set_xscale("log")
         sizes = np.unique(np.concatenate([curve.bytes for curve in self.curves.values()]))
+        if len(self.curves) > 1:
+            sizes = np.array(_round_sizes(*ax.get_xlim()) or sizes)
         ticks = [float(sizes[i]) for i in legible(sizes)]
         ax.xaxis.set_major_locator(FixedLocator(ticks))
         ax.xaxis.set_minor_locator(NullLocator())
@@ -195,9 +198,17 @@ class BudgetCurveDisplay:
         bars = "\nbars: ± one standard error" if errors else ""
         label(ax, "size of the model (kB)", f"{metric} on held-out rows{unit}{bars}")
         ax.grid(alpha=0.3)
-        ax.legend(loc="lower right", fontsize=TICK_SIZE)
+        if len(self.curves) > 1:
+            legend_above(ax, 2)
+        else:
+            ax.legend(loc="lower right", fontsize=TICK_SIZE)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _round_sizes(low: float, high: float) -> list[int]:
+    """Return the sizes of 1/4, 1, 4, 16, … kB between two numbers of bytes."""
+    return [size for size in (4**i for i in range(4, 20)) if low <= size <= high]
 
 
 def _curve(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from nysplus._runtime.atomic_file import write_whole
+from nysplus.report.page import environment
 from nysplus_experiments.harness.datasets import DATASETS
 from nysplus_experiments.harness.statistics import estimate
-from nysplus_experiments.paper.claims import Claim, evaluate, summary
+from nysplus_experiments.paper.claims import VERDICTS, Claim, evaluate, summary
 from nysplus_experiments.paper.results import Result
 from nysplus_experiments.paper.runs import (
     FULL_METHODS,
@@ -55,22 +57,9 @@ def write_report(
 
 
 def _render(content: dict[str, Any]) -> str:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError(
-            "The report needs jinja2, which is not installed. Run "
-            'pip install "nysplus[experiments]".'
-        ) from error
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["prose"] = _prose
-    return environment.get_template("report.html").render(content)
+    made = environment(__package__)
+    made.filters["prose"] = _prose
+    return made.get_template("paper.html").render(content)
 
 
 def _prose(value: object) -> Any:
@@ -91,8 +80,10 @@ def _content(
         "n_models": sum(result.ok for result in results),
         "command": command,
         "summary": summary(claims),
+        "outcomes": _outcomes(claims),
         "marks": _MARKS,
         "tested": _grouped(claim for claim in claims if claim not in missing),
+        "n_tested": len(claims) - len(missing),
         "missing": _grouped(missing),
         "n_missing": len(missing),
         "figures": [_figure(path) for path in figures],
@@ -109,6 +100,21 @@ def _content(
             )
         ),
     }
+
+
+def _outcomes(claims: list[Claim]) -> dict[str, Any]:
+    """Return the number of claims with each outcome, a row a dataset with tested claims."""
+    tested = {claim.dataset for claim in claims if claim.estimate is not None}
+    names = [name for name in dict.fromkeys(claim.dataset for claim in claims) if name in tested]
+    counts = Counter((claim.dataset, claim.verdict) for claim in claims)
+    rows = [
+        [dataset_title(name) if name else "any data", *(counts[name, v] for v in VERDICTS)]
+        for name in names
+    ]
+    total = Counter(claim.verdict for claim in claims)
+    if rows:
+        rows.append(["all claims", *(total[verdict] for verdict in VERDICTS)])
+    return {"header": ["data", *VERDICTS], "rows": rows}
 
 
 def _grouped(claims: Iterable[Claim]) -> list[tuple[tuple[str, str], list[Claim]]]:

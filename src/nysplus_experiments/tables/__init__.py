@@ -10,5 +10,6 @@ STEPS = steps(
         "seconds": "seconds",
         "csv": "csv_files",
         "exports": "exports",
+        "walk": "walk",
     },
 )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from nysplus.cli.targets import as_texts
+from nysplus.plots.calibration import NORMAL_95 as Z
+from nysplus.plots.calibration import wilson_interval
+from nysplus.report.wording import as_texts
 
 Array = npt.NDArray[Any]
+Task = Literal["classify", "regress"]
 
-# Standard errors to both sides of a 95 % interval.
-Z = 1.96
 # Pairs of classes that are listed as confused.
 MAX_CONFUSED = 5
 
@@ -43,22 +44,33 @@ class Score:
 
     def __str__(self) -> str:
         if self.metric == "accuracy":
-            return (
-                (f"{self.value:.1%} accuracy (95 % interval {self.low:.1%} to {self.high:.1%})")
-                .replace("%", " %")
-                .replace("95  %", "95 %")
-            )
+            return f"{self.value_text} accuracy ({self.interval_text})"
         return (
-            f"R² {self.value:.3f} (95 % interval {self.low:.3f} to {self.high:.3f}), "
-            f"root mean squared error {self.rmse:.4g}"
+            f"R² {self.value_text} ({self.interval_text}), root mean squared error {self.rmse:.4g}"
         )
+
+    @property
+    def value_text(self) -> str:
+        """The score without its name."""
+        return self._text(self.value)
+
+    @property
+    def interval_text(self) -> str:
+        """The 95 % interval."""
+        return f"95 % interval {self._text(self.low)} to {self._text(self.high)}"
+
+    def _text(self, value: float) -> str:
+        # adding 0.0 turns −0.0 into 0.0
+        if self.metric == "accuracy":
+            return f"{round(100 * value, 1) + 0.0:.1f} %"
+        return f"{round(value, 3) + 0.0:.3f}"
 
     @property
     def short(self) -> str:
         """The score alone."""
         if self.metric == "accuracy":
-            return f"{100 * self.value:.1f} %"
-        return f"R² {self.value:.3f}, root mean squared error {self.rmse:.4g}"
+            return self.value_text
+        return f"R² {self.value_text}, root mean squared error {self.rmse:.4g}"
 
     @property
     def entries(self) -> dict[str, Any]:
@@ -75,12 +87,10 @@ class Score:
 
 def accuracy(y: Array, predicted: Array) -> Score:
     """Return the accuracy of labels, with Wilson's interval."""
-    right, n = int(np.count_nonzero(as_texts(y) == as_texts(predicted))), len(y)
-    share = right / n
-    middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z / (1 + Z**2 / n) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
-    error = float(np.sqrt(share * (1 - share) / n))
-    return Score("accuracy", share, error, float(middle - half), float(middle + half), n)
+    n = len(y)
+    share = float((as_texts(y) == as_texts(predicted)).mean())
+    low, high = wilson_interval(np.float64(share), n)
+    return Score("accuracy", share, float(np.sqrt(share * (1 - share) / n)), low, high, n)
 
 
 def r2(y: Array, predicted: Array) -> Score:

@@ -7,9 +7,9 @@ from typing import Any
 
 from nysplus._rows.opening import schema_of
 from nysplus._tuning.width import kernel_text
-from nysplus.cli.output import few, size_text
-from nysplus.cli.targets import as_texts
 from nysplus.encoding.code import Curve, Linear, Lookup, Ramps, TableCode
+from nysplus.encoding.image_code import ImageCode
+from nysplus.report.wording import as_texts, few, size_text
 
 CODES = {
     Ramps: "thermometer code of numbers",
@@ -42,7 +42,9 @@ def chosen_text(model: Any) -> str:
 
 def columns_text(model: Any) -> list[tuple[str, str]]:
     """Return the columns that a model uses by their kinds."""
-    schema = schema_of(model)
+    schema, code = schema_of(model), model.expansion_.encoder
+    if isinstance(code, ImageCode):
+        return [("images", " × ".join(map(str, code.shape[:2])) + " pixels")]
     if schema is None:
         return [("columns", f"{model.n_features_in_:,} numbers, as they are")]
     rows = []

@@ -1,0 +1,78 @@
+"""Parts of a report, against slow and obvious computations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+
+from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus.encoding.schema import TableColumn
+from nysplus.report.columns import column_row, date_text, entry_text
+from nysplus.report.importance import REPEATS, permutation_importance
+from nysplus.report.nearest import nearest_rows
+from nysplus.report.scores import accuracy, r2
+
+
+def test_importance_is_the_mean_loss_of_permuted_columns(moons):
+    X, y = moons
+    model = NystroemClassifier(20, random_state=0).fit(X, y)
+    found = permutation_importance(model._model, "ab", X, y, np.random.RandomState(0))
+    rng = np.random.RandomState(0)
+    for j in range(2):
+        losses = np.zeros(len(y))
+        for _ in range(REPEATS):
+            changed = X.copy()
+            changed[:, j] = X[rng.permutation(len(y)), j]
+            losses += (model.predict(X) == y).astype(float) - (model.predict(changed) == y)
+        losses /= REPEATS
+        half = 1.96 * losses.std() / np.sqrt(len(y))
+        assert found.losses[j] == pytest.approx(losses.mean())
+        np.testing.assert_allclose(found.intervals[j], [losses.mean() - half, losses.mean() + half])
+
+
+def test_a_column_without_influence_has_no_importance():
+    X = np.random.RandomState(0).randn(200, 2)
+    model = NystroemRegressor(30, gamma=0.5, random_state=0).fit(X * [1, 0], np.sin(X[:, 0]))
+    y = np.sin(X[:, 0])
+    found = permutation_importance(model._model, "ab", X * [1, 0], y, np.random.RandomState(0))
+    assert abs(found.losses[1]) < 1e-12
+    assert found.losses[0] > 0.5
+    assert found.order.tolist() == [0, 1]
+
+
+def test_nearest_rows_have_the_largest_kernel(moons):
+    X, y = moons
+    model = NystroemClassifier(20, selection="uniform", gamma=1.0, random_state=0).fit(X, y)
+    found = nearest_rows(model._model, X[:200], 5)
+    A = model.dual_coef_
+    shown = np.argsort(-np.abs(A[:, 0]), kind="stable")[:5]
+    K = reference.rbf_matrix(X[:200], model.landmarks_[shown], 1.0)
+    assert [each.row for each in found] == K.argmax(axis=0).tolist()
+    np.testing.assert_allclose([each.similarity for each in found], K.max(axis=0), rtol=1e-4)
+    assert [each.votes_for for each in found] == [str(int(a > 0)) for a in A[shown, 0]]
+    assert found[0].weight == 1.0
+
+
+def test_entries_of_columns():
+    number, date = TableColumn(0, "n", "number"), TableColumn(1, "d", "date")
+    level = TableColumn(2, "c", "category", ("red", "blue"))
+    assert entry_text(number, 1234567.0) == "1,234,567"
+    assert entry_text(number, 0.123456) == "0.1235"
+    assert entry_text(level, 1.0) == "blue"
+    assert entry_text(level, -1.0) == "rare or new level"
+    assert entry_text(level, np.nan) == "missing"
+    assert entry_text(date, 86400.0) == "1970-01-02"
+    assert date_text(-86400.0 + 3600) == "1969-12-31 01:00"
+    row = column_row(level, np.array([0.0, 0.0, 1.0, np.nan]))
+    assert row == ("c", "category", "25.0 %", "red 67 %, blue 33 %")
+    assert column_row(number, np.array([3.0, 1.0, 2.0]))[3] == "1 to 3, median 2"
+    assert column_row(number, np.array([np.nan]))[3] == ""
+
+
+def test_scores_as_texts():
+    found = accuracy(np.array(["a", "b"] * 50), np.array(["a"] * 100))
+    assert str(found) == "50.0 % accuracy (95 % interval 40.4 % to 59.6 %)"
+    values = np.arange(10.0)
+    assert r2(values, np.full(10, 4.5 + 1e-9)).value_text == "0.000"
+    assert r2(values, values).short == "R² 1.000, root mean squared error 0"
