@@ -67,6 +67,7 @@ class ConfusionSharesDisplay(ConfusionMatrixDisplay):
         counts: Any = np.asarray(self.confusion_matrix)  # type: ignore[has-type]
         n = len(counts)
         size = 0.58 if n <= WITH_SHARES else 0.42  # inches of a cell
+        given = ax is not None
         ax = axes_or_new(ax, max(5.6, 2.0 + size * n), max(4.6, 1.2 + size * n))
         totals = counts.sum(axis=1, keepdims=True)
         shares = 100.0 * counts / np.where(totals > 0, totals, 1)
@@ -93,6 +94,9 @@ class ConfusionSharesDisplay(ConfusionMatrixDisplay):
         ax.tick_params(labelsize=TICK_SIZE)
         ax.set_xlabel("predicted class", fontsize=LABEL_SIZE)
         ax.set_ylabel("true class", fontsize=LABEL_SIZE)
+        if not given:
+            # cells are square: a first layout leaves no room for the name of the vertical axis
+            ax.figure.draw_without_rendering()
         return self
 
     def _write_cells(self, counts: Any, shares: Any, values_format: str | None) -> None:
