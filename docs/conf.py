@@ -18,7 +18,6 @@ version = release = nysplus.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
@@ -36,8 +35,6 @@ add_function_parentheses = False
 
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
-# Files have no lexer for their outputs; "text" is one that never fails.
-highlight_language = "python"
 copybutton_exclude = ".linenos, .gp, .go"
 
 # -- reference -----------------------------------------------------------------------------------
@@ -61,7 +58,7 @@ sphinx_gallery_conf = {
     ],
     "within_subsection_order": "FileNameSortKey",
     # programs such as the demo are not pages
-    "ignore_pattern": r"examples[/\\](?!.*plot_)[^/\\]*\.py$",
+    "ignore_pattern": "^(?!plot_)",
     "filename_pattern": "plot_",
     "image_srcset": ["2x"],
     "remove_config_comments": True,

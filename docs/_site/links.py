@@ -1,8 +1,8 @@
 """Turn links between files of the repository into links between pages of the site.
 
 Pages are written for a code host as well: they link to files of the repository, such as
-``../../CONTRIBUTING.md`` or ``../../examples/landmarks/plot_margins.py``. On the site these are pages
-of their own.
+``../../CONTRIBUTING.md`` or ``../../examples/landmarks/plot_margins.py``. On the site these are
+pages of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+
+from myst_parser.sphinx_ import Parser as MarkdownParser
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
@@ -22,13 +24,14 @@ PAGES = {
     "SECURITY.md": "project/security.rst",
 }
 CODE = re.compile(r"(^```.*?^```)", flags=re.M | re.S)
-LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<target>[^)#\s:]+)(?P<anchor>#[^)]*)?\)")
+LINK = re.compile(
+    r"(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<target>[^)#\s:]+)(?P<anchor>#[^)]*)?\)"
+)
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Register the two events at which text is read."""
+    """Register the event at which pages are read."""
     app.connect("source-read", _read_page)
-    app.connect("include-read", _read_included)
     return {"parallel_read_safe": True}
 
 
@@ -38,10 +41,13 @@ def _read_page(app: Any, page: str, content: list[str]) -> None:
         content[0] = on_the_site(content[0], path)
 
 
-def _read_included(app: Any, included: Path, page: str, content: list[str]) -> None:
-    path = Path(os.path.normpath(DOCS / included))
-    if path.suffix == ".md":
-        content[0] = on_the_site(content[0], path)
+class Parser(MarkdownParser):  # type: ignore[misc]
+    """Parser of Markdown that pages include from outside the documentation."""
+
+    def parse(self, inputstring: str, document: Any) -> None:
+        """Parse a text, with links as on the site."""
+        path = Path(os.path.abspath(document["source"]))
+        super().parse(on_the_site(inputstring, path), document)
 
 
 def on_the_site(text: str, path: Path) -> str:

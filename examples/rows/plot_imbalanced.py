@@ -43,9 +43,8 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 # precision and recall at all thresholds:
 
 fig, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
-for (name, model), style in zip(models.items(), ["-", "--"], strict=True):
-    PrecisionRecallDisplay.from_estimator(
-        model, X_test, y_test, name=name, ax=ax, curve_kwargs={"linestyle": style}
-    )
+ax.set_prop_cycle(color=["#0072B2", "#D55E00"], linestyle=["-", "--"])
+for name, model in models.items():
+    PrecisionRecallDisplay.from_estimator(model, X_test, y_test, name=name, ax=ax)
 ax.set_xlabel("recall of class 1", fontsize=13)
 ax.set_ylabel("precision of class 1", fontsize=13)
