@@ -30,6 +30,7 @@ exclude_patterns = ["_site"]
 templates_path = ["_site/templates"]
 default_role = "code"
 add_function_parentheses = False
+toc_object_entries_show_parents = "hide"
 
 # -- pages ---------------------------------------------------------------------------------------
 
@@ -82,10 +83,12 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    # pages with two columns of their own have no third one
+    "secondary_sidebar_items": {"**": ["page-toc"], "guide/from_other_libraries": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "faq": [], "from_other_libraries": []}
+html_sidebars = {"index": []}
+html_context = {"default_mode": "auto"}  # light or dark, as the browser prefers
