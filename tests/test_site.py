@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 REFERENCE = DOCS / "api" / "index.rst"
 EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 # Programs of more than three seconds; `make docs` and `make test-all` run them.
-LONG = {"plot_from_svc", "plot_refinement"}
+LONG = {"plot_accuracy_against_bytes", "plot_from_svc", "plot_refinement"}
 PUBLIC = ("nysplus", "nysplus.encoding", "nysplus.export", "nysplus.kernels", "nysplus.landmarks")
 MAIN_PAGES = [
     "index.html",
