@@ -79,7 +79,10 @@ lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: pages
+SITE := build/docs
+docs: $(READY)  ## build the site with all examples: a few minutes; open build/docs/index.html
+	$(BIN)/python -m pip install --quiet --group docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -W --keep-going -q docs $(SITE)
 
 pages: $(READY)  ## run the Python blocks of all pages, and follow their links within the repository
 	$(BIN)/python -m pytest tests/test_readme.py
@@ -137,4 +140,5 @@ formats: $(READY)  ## bytes and speed of exports, and compression: some minutes;
 	$(BIN)/nysplus bench pages formats
 
 clean:  ## remove everything that was made, the environment included
+	rm -rf docs/api/generated docs/gallery
 	rm -rf $(VENV) .venv-oldest .venv-dist build dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache

@@ -67,6 +67,7 @@ class ConfusionSharesDisplay(ConfusionMatrixDisplay):
         counts: Any = np.asarray(self.confusion_matrix)  # type: ignore[has-type]
         n = len(counts)
         size = 0.58 if n <= WITH_SHARES else 0.42  # inches of a cell
+        given = ax is not None
         width = max(5.6, 2.0 + size * n) - (0.0 if colorbar else 1.0)
         ax = axes_or_new(ax, width, max(4.6, 1.2 + size * n))
         totals = counts.sum(axis=1, keepdims=True)
@@ -94,6 +95,9 @@ class ConfusionSharesDisplay(ConfusionMatrixDisplay):
         ax.tick_params(labelsize=TICK_SIZE)
         ax.set_xlabel("predicted class", fontsize=LABEL_SIZE)
         ax.set_ylabel("true class", fontsize=LABEL_SIZE)
+        if not given:
+            # cells are square: a first layout leaves no room for the name of the vertical axis
+            ax.figure.draw_without_rendering()
         return self
 
     def _write_cells(self, counts: Any, shares: Any, values_format: str | None) -> None:
