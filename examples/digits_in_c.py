@@ -1,6 +1,6 @@
 """A digit recogniser in 16 kB of C: fit a model, export it, compile it and classify digits.
 
-Writes a header and a program, compiles them with gcc and runs the program on the test rows.
+Writes a header and a program, compiles them and runs the program on the test rows.
 
     python examples/digits_in_c.py [--rows 3] [--out build/demo]
 """
@@ -19,6 +19,7 @@ from sklearn.model_selection import train_test_split
 from nysplus import NystroemClassifier
 from nysplus.export import to_c
 
+COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
 # Size of the tables; the remaining 2 of 16 kB are for the instructions.
 BUDGET = "14kB"
 
@@ -65,9 +66,17 @@ def build(model: NystroemClassifier, folder: Path) -> Path:
     to_c(model, folder / "digits.h", name="digits")
     (folder / "digits.c").write_text(PROGRAM)
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Os"]
-    subprocess.run(["gcc", *flags, "-c", "digits.c"], cwd=folder, check=True)
-    subprocess.run(["gcc", "digits.o", "-lm", "-o", "digits"], cwd=folder, check=True)
+    subprocess.run([COMPILER, *flags, "-c", "digits.c"], cwd=folder, check=True)
+    subprocess.run([COMPILER, "digits.o", "-lm", "-o", "digits"], cwd=folder, check=True)
     return folder / "digits"
+
+
+def classify(program: Path, X: np.ndarray, drawn: int = 0) -> np.ndarray:
+    """Return the digits that the program predicts; it draws the first rows."""
+    done = subprocess.run(
+        [program.resolve(), str(drawn)], input=X.tobytes(), stdout=subprocess.PIPE, check=True
+    )
+    return np.array(done.stdout.split(), dtype=int)
 
 
 def main() -> None:
@@ -75,14 +84,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=3, help="digits to draw")
     parser.add_argument("--out", type=Path, default=Path("build/demo"), help="folder of the files")
     arguments = parser.parse_args()
-    if shutil.which("gcc") is None:
-        parser.exit(1, "gcc is not installed. Install it to compile the example.\n")
+    if COMPILER is None:
+        parser.exit(1, "There is no C compiler. Install cc, gcc or clang.\n")
     model, X_test, y_test = fit()
-    program = build(model, arguments.out).resolve()
-    done = subprocess.run(
-        [program, str(arguments.rows)], input=X_test.tobytes(), stdout=subprocess.PIPE, check=True
-    )
-    found = np.array(done.stdout.split(), dtype=int)
+    found = classify(build(model, arguments.out), X_test, arguments.rows)
     n, r = model.landmarks_.shape
     print(f"{n} landmarks of {r} numbers each, {model.model_bytes_} bytes of tables")
     if shutil.which("size"):
