@@ -19,7 +19,7 @@ $(PLOT_READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "nysplus needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[plot]"
 	@touch $@
 
 $(READY): $(PLOT_READY)
