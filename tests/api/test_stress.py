@@ -21,7 +21,7 @@ PROC = Path("/proc/self")
 needs_proc = pytest.mark.skipif(not PROC.exists(), reason="memory is read from /proc")
 X, Y = factories.classes(400, 6, 3)
 TARGETS = {"classes": Y, "values": np.sin(X[:, 0])}
-THREADS = 4
+THREADS = 8
 # A leak is more bytes than this for each call, beside fragments of the heap.
 LEAKED, FRAGMENTS = 16, 2**21
 # Rounds of calls at most.
