@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -28,7 +29,8 @@ COLUMNS = {
     "_runtime": 1.2,
     **dict.fromkeys(["from_sklearn", "persistence", "_tuning", "_holdout"], 1.5),
 }
-WIDTH, HEIGHT, COLUMN, STEP = 3.64, 0.96, 4.3, 1.46
+WIDTH, HEIGHT, COLUMN, STEP = 3.64, 1.24, 4.3, 1.78
+NOTE_LETTERS = 25  # of a line in a box
 
 
 def levels() -> list[list[str]]:
@@ -95,8 +97,9 @@ def draw(path: Path) -> None:
     for room, (x, y) in at.items():
         colour = WAIST if room in WAISTS else PRIVATE if room.startswith("_") else PUBLIC
         axes.add_patch(_box(x - WIDTH / 2, y - HEIGHT / 2, WIDTH, HEIGHT, colour))
-        axes.text(x, y + 0.2, room, ha="center", va="center", size=17, weight="bold")
-        axes.text(x, y - 0.24, text[room], ha="center", va="center", size=13, color="#222222")
+        axes.text(x, y + 0.36, room, ha="center", va="center", size=17, weight="bold")
+        note = "\n".join(textwrap.wrap(text[room].replace("`", ""), NOTE_LETTERS))
+        axes.text(x, y + 0.14, note, ha="center", va="top", size=13, color="#222222")
     axes.set_xlim(-width / 2, width / 2)
     axes.set_ylim(-HEIGHT / 2 - 0.15, (len(rows) - 1) * STEP + HEIGHT / 2 + 0.15)
     axes.axis("off")

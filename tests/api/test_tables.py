@@ -212,25 +212,32 @@ def test_rows_of_weight_zero_are_ignored(table):
 # ---- parameters and methods ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"refine": SHORT},
-        {"budget": "4kB"},
-        {"budget": "4kB", "refine": SHORT},
-        {"metric": "diagonal"},
-        {"metric": "full"},
-        {"metric": 3},
-        {"gamma": "auto"},
-        {"kernel": "linear"},
-        {"kernel": "laplacian"},
-        {"selection": "uniform"},
-        {"approximation": "ensemble"},
-        {"n_components": "auto"},
-    ],
-    ids=lambda params: "-".join(f"{name}={value!r}"[:20] for name, value in params.items()),
-)
-@pytest.mark.parametrize("make", [classifier, regressor])
+PARAMETERS = [
+    {"refine": SHORT},
+    {"budget": "4kB"},
+    {"budget": "4kB", "refine": SHORT},
+    {"metric": "diagonal"},
+    {"metric": "full"},
+    {"metric": 3},
+    {"gamma": "auto"},
+    {"kernel": "linear"},
+    {"kernel": "laplacian"},
+    {"selection": "uniform"},
+    {"approximation": "ensemble"},
+    {"n_components": "auto"},
+]
+
+
+def _makers_in_turn():
+    """Return classifiers and regressors in turn; `make test-all` runs both of each."""
+    for i, params in enumerate(PARAMETERS):
+        name = "-".join(f"{name}={value!r}"[:20] for name, value in params.items())
+        for j, make in enumerate((classifier, regressor)):
+            marks = [] if (i + j) % 2 == 0 else [pytest.mark.all_combinations]
+            yield pytest.param(make, params, marks=marks, id=f"{make.__name__}-{name}")
+
+
+@pytest.mark.parametrize(("make", "params"), _makers_in_turn())
 def test_parameters(table, make, params):
     frame, y = table
     fitted = make(**params).fit(frame, y)

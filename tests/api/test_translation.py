@@ -84,8 +84,15 @@ def test_every_kernel_within_a_budget(kernel, dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [None, "2kB"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("budget", "dtype"),
+    [
+        (None, "float64"),
+        ("2kB", "float32"),
+        pytest.param(None, "float32", marks=pytest.mark.all_combinations),
+        pytest.param("2kB", "float64", marks=pytest.mark.all_combinations),
+    ],
+)
 def test_learned_models_of_moved_rows(budget, dtype):
     X, y = rows(dtype=dtype)
     c = OFFSETS["large"] if dtype == "float64" else np.float32([4096.0, -2048.0, 64.0])

@@ -24,6 +24,8 @@ COLORS = (VERMILLION, BLUE, GREEN, PURPLE, ORANGE, BLACK, SKY)
 MARKERS = "o^sDvXP"
 DASHED, DOTTED = (0, (4, 2)), (0, (1, 1.5))
 DPI = 150
+#: Label of an axis on which `accuracy_axis` spaces accuracies.
+ACCURACY_LABEL = "test accuracy (%), logarithmic in the error"
 
 
 def new(
@@ -80,16 +82,23 @@ def log_ticks(axis: Any) -> None:
 
 def accuracy_axis(ax: Any) -> None:
     """Space errors in percent by their logarithm, and label them as accuracies."""
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ax.set_yscale("log")
     low, high = ax.get_ylim()
-    ax.set_ylim(high * 1.1, low / 1.1)
+    low, high = low / 1.1, high * 1.1
+    ax.set_ylim(high, low)
     steps = [0.1, 0.2, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80]
-    inside = [step for step in steps if low / 1.1 <= step <= high * 1.1]
+    inside = [step for step in steps if low <= step <= high]
+    if len(inside) < 4:  # a short axis, on which equal steps are about equally long
+        inside = [
+            x
+            for x in MaxNLocator(6, steps=(1, 2, 5, 10)).tick_values(low, high)
+            if low <= x <= high
+        ]
     # At most about eight, and never so few that the scale cannot be read.
     fixed_ticks(ax.yaxis, inside[:: max(1, len(inside) // 8 + 1)])
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda error, _: f"{100 - error:g}"))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda error, _: f"{100 - error:.4g}"))
 
 
 def curve(
@@ -111,7 +120,7 @@ def range_curve(ax: Any, rows: pd.DataFrame, x: str, y: str, label: str, *look: 
 
 def legend(figure: Any, handles: Mapping[str, Any], size: float = 11, place: str = "lower") -> None:
     """Write one legend for all panels, outside of them, in rows of about equal length."""
-    entry = size * (0.068 + 0.0077 * max(map(len, handles)))  # inches: the line and the letters
+    entry = size * (0.08 + 0.0077 * max(map(len, handles)))  # inches: the line and the letters
     rows = math.ceil(len(handles) / max(2, int(figure.get_figwidth() / entry)))
     figure.legend(
         handles.values(),

@@ -10,14 +10,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from nysplus_experiments.harness import figures
 from nysplus_experiments.harness.figures import DASHED, DOTTED
+from nysplus_experiments.harness.mark_names import name_marks
 from nysplus_experiments.harness.problems import SOURCES
 from nysplus_experiments.kilobytes import fits as compact
 from nysplus_experiments.kilobytes.earlier import frontier
 from nysplus_experiments.kilobytes.tables import FIGURE_PARTS, OURS, PUBLISHED
-
-# Where the name of a published result stands if another mark is near its right: offset, alignment.
-PLACES = {("usps", "BSGD"): ((0, 9), "center"), ("pendigits", "BSGD"): ((0, -16), "center")}
-
 
 BEFORE_METHOD = "before"
 
@@ -41,9 +38,9 @@ LOOKS = (
     Look(compact.UNREFINED, "nysplus, unrefined", figures.PURPLE, "^", DASHED),
     Look(BEFORE_METHOD, "nysplus 0.1.0, refined", figures.ORANGE, "o", DASHED, True),
     Look(compact.NYSTROEM, "scikit-learn Nystroem + ridge", figures.BLUE, "v", DOTTED),
-    Look(compact.SVC, "scikit-learn SVC", figures.BLUE, "D"),
-    Look("lightgbm", "LightGBM", figures.GREEN, "*"),
-    Look("xgboost", "XGBoost", figures.GREEN, "h"),
+    Look(compact.SVC, "scikit-learn SVC", figures.BLUE, "D", "none"),
+    Look("lightgbm", "LightGBM", figures.GREEN, "*", "none"),
+    Look("xgboost", "XGBoost", figures.GREEN, "h", "none"),
 )
 ELSEWHERE = "published elsewhere"
 KB, MB = 2**10, 2**20
@@ -59,6 +56,7 @@ def size_figure(fits: pd.DataFrame) -> Figure:
     datasets = [name for name in names if (shown["dataset"] == name).any()]
     figure, axes = figures.new(len(datasets), height=3.9)
     handles: dict[str, Any] = {}
+    sizes: list[tuple[float, float]] = []
     for ax, dataset in zip(axes, datasets, strict=True):
         for look in LOOKS:
             own = shown[(shown[["dataset", "method"]] == [dataset, look.method]).all(axis=1)]
@@ -67,13 +65,17 @@ def size_figure(fits: pd.DataFrame) -> Figure:
         handles |= _published(ax, dataset)
         figures.accuracy_axis(ax)
         _size_axis(ax)
+        sizes.append(ax.get_xlim())
         ax.set_title(SOURCES[dataset].title, fontsize=15, fontweight="bold")
         figures.finish(ax)
         ax.tick_params(labelsize=13)  # legible at half the size
-    figure.supxlabel("model size", fontsize=15)
-    figure.supylabel("test accuracy (%)", fontsize=15)
+    figure.supxlabel("model size, logarithmic", fontsize=15)
+    figure.supylabel(figures.ACCURACY_LABEL, fontsize=15)
     order = [label for label in (*(look.label for look in LOOKS), ELSEWHERE) if label in handles]
     figures.legend(figure, {label: handles[label] for label in order}, 14, "upper")
+    for ax, dataset in zip(axes, datasets, strict=True):
+        ax.set_xlim(min(low for low, _ in sizes), max(high for _, high in sizes))
+        _name_published(ax, dataset)
     return figure
 
 
@@ -99,17 +101,21 @@ def _curve(ax: Any, fits: pd.DataFrame, look: Look) -> Any:
 
 
 def _published(ax: Any, dataset: str) -> dict[str, Any]:
-    """Draw the published results with their names; return a handle for the legend."""
+    """Draw the published results; return a handle for the legend."""
     handles = {}
-    for name, own in PUBLISHED[PUBLISHED["dataset"] == dataset].groupby("name"):
+    for _, own in PUBLISHED[PUBLISHED["dataset"] == dataset].groupby("name"):
         x, error = own["bytes"].to_numpy(), 100 - own["accuracy"].to_numpy()
         look = (ELSEWHERE, figures.GREY, "X", DOTTED)
         handles[ELSEWHERE] = figures.curve(ax, x, error, *look, markersize=9, zorder=5)
-        text = {"color": figures.GREY, "fontsize": 11, "fontweight": "bold", "zorder": 5}
-        offset, side = PLACES.get((dataset, name), ((7, -4), "left"))
-        place = {"textcoords": "offset points", "ha": side}
-        ax.annotate(name, (x[-1], error[-1]), offset, **place, **text)
     return handles
+
+
+def _name_published(ax: Any, dataset: str) -> None:
+    """Write the names of the published results beside the largest model of each."""
+    last = PUBLISHED[PUBLISHED["dataset"] == dataset].groupby("name").last()
+    names = [(str(own.Index), own.bytes, 100 - own.accuracy) for own in last.itertuples()]
+    text = {"color": figures.GREY, "fontsize": 11, "fontweight": "bold", "zorder": 5}
+    name_marks(ax, names, **text)
 
 
 def _size_axis(ax: Any) -> None:

@@ -1,5 +1,6 @@
 """The paper's figures 1 to 5: means over trials with bands of 95 % intervals.
 
+Intervals of more than half the height of a panel are thin lines: bands would cover everything else.
 A dataset without the curves of a figure has no panel, and a figure without panels is not drawn.
 """
 
@@ -73,15 +74,20 @@ def _same(*lines: _Line) -> Callable[[Runs, str], tuple[_Line, ...]]:
 
 
 def _figure1_lines(runs: Runs, dataset: str) -> tuple[_Line, ...]:
-    """Return Std Nys, one line for each ``n_0``, Fourier and the full machines."""
-    every = sorted({n_0 for name in runs.datasets for n_0 in runs.fixed_n_initials(name)})
-    colors = (style.SKY, style.GREEN, style.BLUE, style.VERMILLION, style.PURPLE)
-    plus = []
-    for i, n_0 in enumerate(every):
-        dashes = ("-", (0, (6, 1)), (0, (3, 1, 1, 1)))[i // len(colors) % 3]
-        look = (colors[i % len(colors)], "^vsDP"[i % len(colors)], dashes)
-        plus.append(_Line(Curve("Nys+", n_0), f"Nys+, $n_0$ = {n_0}", *look))
-    if not runs.fixed_n_initials(dataset):
+    """Return Std Nys, Nys+ with the smallest and the largest ``n_0``, Fourier and full machines.
+
+    More curves would cover each other.
+    """
+    fixed = runs.fixed_n_initials(dataset)
+    if fixed:
+        ends = dict.fromkeys((fixed[0], fixed[-1]))
+        looks = ((style.VERMILLION, "s"), (style.BLUE, "^", (0, (6, 1))))
+        names = ("Nys+, smallest $n_0$", "Nys+, largest $n_0$")
+        plus = [
+            _Line(Curve("Nys+", n_0), name, *look)
+            for n_0, name, look in zip(ends, names, looks, strict=False)
+        ]
+    else:
         plus = [_Line(Curve("Nys+"), "Nys+, $n_0$ = $n_f$", style.VERMILLION, "s")]
     return (
         _Line(Curve("Nys"), "Std Nys", style.BLACK, "o", style.DASHED),
@@ -117,7 +123,7 @@ def draw_all(results: list[Result], out: Path, only: set[int] | None = None) -> 
 def _new_figure(n_panels: int) -> tuple[Any, list[Any]]:
     columns = 2 if n_panels == 4 else min(3, n_panels)
     # Two panels or less would leave too little width for the legend below them.
-    width = 10.0 if n_panels == 4 else {1: 5.6, 2: 8.4, 3: 11.0}[columns]
+    width = 10.0 if n_panels == 4 else {1: 5.6, 2: 9.2, 3: 12.0}[columns]
     rows = math.ceil(n_panels / columns)
     figure, axes = style.new(n_panels, 3.2, width / columns, columns, w_pad=0.08, h_pad=0.08)
     figure.set_figheight(3.2 * rows + 0.9)  # room for the legend
@@ -141,39 +147,63 @@ def draw(number: int, results: Sequence[Result]) -> Any | None:
     columns = axes[0].get_gridspec().ncols
     for i, ax in enumerate(axes):
         if i + columns >= len(axes):  # the lowest panel of its column
-            ax.set_xlabel(axis.label, fontsize=11)
+            ax.set_xlabel(axis.label, fontsize=13)
         if i % columns == 0:
-            ax.set_ylabel("test accuracy (%)", fontsize=11)
+            ax.set_ylabel("test accuracy (%)", fontsize=13)
     order = dict.fromkeys(line.label for own in chosen.values() for line in own)
-    style.legend(figure, {label: handles[label] for label in order if label in handles})
+    _legend(figure, {label: handles[label] for label in order if label in handles}, len(chosen))
     return figure
+
+
+def _legend(figure: Any, handles: dict[str, Any], n_panels: int) -> None:
+    """Write the legend in the place of a panel that is free, or below all panels."""
+    free = figure.axes[n_panels:]
+    if free:
+        free[0].legend(handles.values(), handles.keys(), loc="center", fontsize=14, frameon=False)
+    else:
+        style.legend(figure, handles, 13)
 
 
 def _panel(
     ax: Any, runs: Runs, dataset: str, lines: tuple[_Line, ...], axis: _Axis
 ) -> dict[str, Any]:
     """Draw one dataset; return a handle for each label that was drawn."""
-    handles: dict[str, Any] = {}
-    drawn: list[tuple[_Line, np.ndarray[Any, Any]]] = []
-    levels: list[float] = []
-    for line in lines:
-        points = _points(runs, dataset, line, axis)
-        if len(points) and line.curve.method in FULL_METHODS:
-            levels.append(float(points[:, 1].mean()))
-            handles[line.label] = ax.axhline(
-                levels[-1], color=line.color, linestyle=line.dashes, linewidth=1.5, zorder=1
-            )
-        elif len(points):
-            handles[line.label] = _curve(ax, line, points)
-            drawn.append((line, points))
-    low, high = _limits(drawn, levels)
+    found = [(line, _points(runs, dataset, line, axis)) for line in lines]
+    full = [(line, p) for line, p in found if len(p) and line.curve.method in FULL_METHODS]
+    drawn = [(line, p) for line, p in found if len(p) and line.curve.method not in FULL_METHODS]
+    levels = {line: float(points[:, 1].mean()) for line, points in full}
+    low, high = _limits(drawn, list(levels.values()))
     ax.set_ylim(low, high)
+    handles: dict[str, Any] = {
+        line.label: ax.axhline(
+            level, color=line.color, linestyle=line.dashes, linewidth=1.5, zorder=1
+        )
+        for line, level in levels.items()
+    }
     for line, points in drawn:
-        below = points[points[:, 1] < low, 0]
-        edge = np.full(len(below), low + 0.04 * (high - low))
-        ax.plot(below, edge, linestyle="", marker=r"$\downarrow$", color=line.color, markersize=8)
+        handles[line.label] = _curve(ax, line, points, low, high)
     _finish(ax, runs, dataset, np.concatenate([points[:, 0] for _, points in drawn]))
+    _arrows(ax, drawn, low, high)
+    initial = [line.curve.n_initial for line in lines if isinstance(line.curve.n_initial, int)]
+    if initial:
+        text = "$n_0$: " + " and ".join(map(str, initial))
+        ax.text(0.98, 0.05, text, transform=ax.transAxes, ha="right", fontsize=13)
     return handles
+
+
+def _arrows(
+    ax: Any, drawn: Sequence[tuple[_Line, np.ndarray[Any, Any]]], low: float, high: float
+) -> None:
+    """Point at means below the panel, with arrows side by side where there are several."""
+    from matplotlib.transforms import ScaledTranslation
+
+    below = [(line, x) for line, points in drawn for x in points[points[:, 1] < low, 0]]
+    seen: list[float] = []
+    for line, x in below:
+        shift = ScaledTranslation(0.1 * seen.count(x), 0, ax.figure.dpi_scale_trans)
+        look = {"linestyle": "", "marker": r"$\downarrow$", "color": line.color, "markersize": 8}
+        ax.plot(x, low + 0.04 * (high - low), transform=ax.transData + shift, **look)
+        seen.append(x)
 
 
 def _points(runs: Runs, dataset: str, line: _Line, axis: _Axis) -> np.ndarray[Any, Any]:
@@ -186,10 +216,14 @@ def _points(runs: Runs, dataset: str, line: _Line, axis: _Axis) -> np.ndarray[An
     return np.array(rows, dtype=float).reshape(-1, 4)
 
 
-def _curve(ax: Any, line: _Line, points: np.ndarray[Any, Any]) -> Any:
+def _curve(ax: Any, line: _Line, points: np.ndarray[Any, Any], bottom: float, top: float) -> Any:
+    """Draw means joined by a line, and their intervals as a band, or as thin lines if wide."""
     x, mean, low, high = points.T
-    band = np.isfinite(low)
-    ax.fill_between(x[band], low[band], high[band], color=line.color, alpha=0.18, linewidth=0)
+    wide = high - low > (top - bottom) / 2  # never for a single trial, which has NaN
+    band = np.isfinite(low) & ~wide
+    ax.fill_between(x, low, high, where=band, color=line.color, alpha=0.18, linewidth=0)
+    seen = wide & (mean >= bottom)
+    ax.vlines(x[seen], low[seen], high[seen], color=line.color, alpha=0.6, linewidth=1)
     style = {"color": line.color, "marker": line.marker, "linestyle": line.dashes}
     return ax.plot(x, mean, **style, linewidth=1.6, markersize=5, markeredgewidth=0)[0]
 
@@ -225,8 +259,8 @@ def _finish(ax: Any, runs: Runs, dataset: str, x: np.ndarray[Any, Any]) -> None:
         ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     style.finish(ax)
-    ax.tick_params(labelsize=10)
-    ax.set_title(_title(runs, dataset), fontsize=11)
+    ax.tick_params(labelsize=12)  # legible at half the size
+    ax.set_title(_title(runs, dataset), fontsize=12.5)
 
 
 def _title(runs: Runs, dataset: str) -> str:

@@ -37,9 +37,9 @@ def loss_figure(compared: Comparison) -> Figure:
             ax.scatter(x, y, color=color, marker=marker, **style)
         _point(ax, compared.mean_loss(rule), row, figures.BLACK, "D", "white")
     ax.set_xlim(left=-0.05)
-    ax.set_xlabel("loss against the best rule of the cell (points of accuracy)", fontsize=12)
+    _axis_label(ax, "loss against the best selector for a dataset and a kernel width")
     mean = Line2D([], [], color=figures.BLACK, marker="D", markerfacecolor="white", markersize=7)
-    _legend(ax, compared, "cells, ", (mean, "mean, 95 % interval over trials"))
+    _legend(ax, compared, (mean, "mean, 95 % interval over trials"))
     return figure
 
 
@@ -54,11 +54,11 @@ def gain_figure(compared: Comparison, over: str = "uniform") -> Figure:
                 ax.plot((wide.low, wide.high), [row + offset] * 2, color=color, linewidth=1)
             _point(ax, part.gain(rule, over), row + offset, color, marker, color)
     ax.axvline(0, color=figures.BLACK, linewidth=1)
-    ax.set_xlabel(f"gain over {over} (points of accuracy)", fontsize=12)
+    _axis_label(ax, f"gain over {over}")
     thick = Line2D([], [], color=figures.GREY, linewidth=4)
     thin = Line2D([], [], color=figures.GREY, linewidth=1)
     bars = ((thick, "95 % over trials"), (thin, "95 % over datasets"))
-    _legend(ax, compared, "", *bars)
+    _legend(ax, compared, *bars)
     return figure
 
 
@@ -80,6 +80,11 @@ def _rows(compared: Comparison, without: str = "") -> tuple[Figure, Any, list[st
     return figure, ax, rules
 
 
+def _axis_label(ax: Any, text: str) -> None:
+    scale = f"linear up to {_LINEAR:g}, logarithmic beyond"
+    ax.set_xlabel(f"{text}\n(points of accuracy; {scale})", fontsize=12)
+
+
 def _sizes(compared: Comparison) -> list[tuple[float, int, tuple[str, str]]]:
     """Return the vertical offset, the size, and the colour and marker of each size."""
     sizes = compared.sizes
@@ -95,10 +100,10 @@ def _point(ax: Any, value: Estimate, y: float, color: str, marker: str, face: st
     ax.plot(value.mean, y, color=color, marker=marker, linestyle="none", **style)
 
 
-def _legend(ax: Any, compared: Comparison, prefix: str, *more: tuple[Line2D, str]) -> None:
+def _legend(ax: Any, compared: Comparison, *more: tuple[Line2D, str]) -> None:
     """Put the legend above the axes."""
     entries = [
-        (Line2D([], [], color=color, marker=marker, linestyle="none"), f"{prefix}n = {n}")
+        (Line2D([], [], color=color, marker=marker, linestyle="none"), f"n = {n}")
         for _, n, (color, marker) in _sizes(compared)
     ]
     handles, labels = zip(*entries, *more, strict=True)

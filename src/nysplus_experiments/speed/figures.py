@@ -23,10 +23,10 @@ LOOKS: dict[tuple[str, str], tuple[str, str, str, Any, bool]] = {
     ("sklearn-nystroem", "float32"): ("Nystroem float32", figures.BLUE, "v", DASHED, True),
     ("sklearn-nystroem", "float64"): ("Nystroem float64", figures.BLUE, "^", "-", False),
     ("sklearn-rbfsampler", "float64"): ("RBFSampler", figures.GREY, "X", DOTTED, False),
-    ("sklearn-svc", "float64"): ("SVC", figures.BLACK, "D", "-", False),
-    ("intelex-svc", "float64"): ("SVC intelex", figures.PURPLE, "P", "-", False),
-    ("lightgbm", "float32"): ("LightGBM", figures.GREEN, "*", "-", False),
-    ("xgboost", "float32"): ("XGBoost", figures.ORANGE, "h", "-", False),
+    ("sklearn-svc", "float64"): ("SVC", figures.BLACK, "D", "none", False),
+    ("intelex-svc", "float64"): ("SVC intelex", figures.PURPLE, "P", "none", False),
+    ("lightgbm", "float32"): ("LightGBM", figures.GREEN, "*", "none", False),
+    ("xgboost", "float32"): ("XGBoost", figures.ORANGE, "h", "none", False),
 }
 
 
@@ -46,8 +46,11 @@ def accuracy_figure(runs: Runs, column: str, unit: float, label: str) -> Any:
                 handles[name] = figures.curve(ax, x, error, name, *look, hollow=hollow, xerr=bars)
         figures.accuracy_axis(ax)
         figures.log_ticks(ax.xaxis)
-        figures.axes_titles(ax, label, "test accuracy (%)", DATASETS[dataset].title)
-    figures.legend(figure, handles)
+        figures.axes_titles(ax, "", "", DATASETS[dataset].title)
+        ax.tick_params(labelsize=13)  # legible at half the size
+    figure.supxlabel(label, fontsize=15)
+    figure.supylabel(figures.ACCURACY_LABEL, fontsize=15)
+    figures.legend(figure, handles, 14, "upper")
     return figure
 
 

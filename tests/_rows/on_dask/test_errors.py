@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,18 @@ pytest.importorskip("distributed")
 import cloudpickle
 import dask
 import dask.array as da
-from dask_rows import MARKS, NAMES, D, N, as_array, as_delayed, as_frame, bounds_of, make_classifier
+from dask_rows import (
+    MARKS,
+    NAMES,
+    D,
+    N,
+    as_array,
+    as_delayed,
+    as_frame,
+    bounds_of,
+    in_turn,
+    make_classifier,
+)
 
 # Workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -22,8 +34,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 pytestmark = MARKS
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("container", ["array", "frame", "delayed"])
+@in_turn(("value", "container"), list(product((np.nan, np.inf), ("array", "frame", "delayed"))))
 def test_bad_entry_is_named(anywhere, data, value, container):
     X, y, _ = data
     X[127, 3] = value
@@ -54,7 +65,7 @@ UNLIKE = {
 }
 
 
-@pytest.mark.parametrize("what", UNLIKE)
+@in_turn("what", UNLIKE)
 def test_a_partition_unlike_the_others(anywhere, data, what):
     X, y, w = data
     X = pd.DataFrame(X, columns=NAMES) if "of columns" in what or what == "text" else X

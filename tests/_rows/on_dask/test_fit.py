@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,7 @@ from dask_rows import (
     bounds_of,
     calls_in,
     counting,
+    in_turn,
     make_classifier,
 )
 
@@ -43,8 +45,15 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 pytestmark = MARKS
 
 
-@pytest.mark.parametrize("selection", sorted(SELECTORS))
-@pytest.mark.parametrize("per_worker", [1, 2, 4])
+def _cuts():
+    """Return every selector with some numbers of partitions; most only run with all tests."""
+    for i, selection in enumerate(sorted(SELECTORS)):
+        for j, per_worker in enumerate((1, 2, 4)):
+            marks = [] if i % 3 == j else [pytest.mark.all_combinations]
+            yield pytest.param(selection, per_worker, marks=marks)
+
+
+@pytest.mark.parametrize(("selection", "per_worker"), _cuts())
 def test_every_selection(client, data, selection, per_worker):
     X, y, _ = data
     cut = bounds_of(2 * per_worker)
@@ -62,8 +71,11 @@ def test_every_approximation(client, data, approximation):
     assert_same(model.fit(as_array(X), as_array(y)), memory)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
-@pytest.mark.parametrize("target", TARGETS)
+@in_turn(
+    ("target", "weighted"),
+    # the other way round for every second target: each weighting is in both places
+    [(target, weighted == (i % 2)) for i, target in enumerate(TARGETS) for weighted in (0, 1)],
+)
 def test_every_kind_of_target(anywhere, data, target, weighted):
     X, y, w = data
     kind, y = TARGETS[target](X, y)
@@ -88,7 +100,7 @@ def test_delayed_rows_that_make_their_graph_anew_each_time(client, data, monkeyp
 
 
 @pytest.mark.filterwarnings("ignore:.*Partitions of type.*:UserWarning")
-@pytest.mark.parametrize("container", CONTAINERS)
+@in_turn("container", CONTAINERS)
 def test_every_container(anywhere, data, container):
     memory = make_classifier(class_weight="balanced").fit(*data)
     model = make_classifier(class_weight="balanced").fit(*CONTAINERS[container](*data))
@@ -107,8 +119,10 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("splitting", [{"split_row_groups": True}, {"split_row_groups": 3}, {}])
-@pytest.mark.parametrize("table", TABLES)
+SPLITTINGS = [{"split_row_groups": True}, {"split_row_groups": 3}, {}]
+
+
+@in_turn(("table", "splitting"), list(product(TABLES, SPLITTINGS)))
 def test_row_groups_of_a_file(anywhere, data, tmp_path, table, splitting):
     """Dask joins row groups in reading where few columns of a wide file are needed."""
     X, y, w = data
@@ -144,7 +158,7 @@ def test_targets_in_columns_of_a_frame(anywhere, data):
     assert model.score(as_frame(X), NAMES[2:]) == pytest.approx(memory.score(X[:, :2], X[:, 2:]))
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "parameters",
     [
         {"gamma": "median"},
@@ -154,7 +168,6 @@ def test_targets_in_columns_of_a_frame(anywhere, data):
         {"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}},
         {"n": N},
     ],
-    ids=str,
 )
 def test_parameters(anywhere, data, parameters):
     memory = make_classifier(**parameters).fit(*data[:2])

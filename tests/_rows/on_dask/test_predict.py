@@ -24,6 +24,7 @@ from dask_rows import (
     as_frame,
     bounds_of,
     counting,
+    in_turn,
     make_classifier,
 )
 
@@ -33,7 +34,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 pytestmark = MARKS
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@in_turn("target", TARGETS)
 def test_predictions_are_lazy(anywhere, data, target):
     X, y, _ = data
     kind, y = TARGETS[target](X, y)
@@ -52,7 +53,7 @@ def test_predictions_are_lazy(anywhere, data, target):
             np.testing.assert_array_equal(lazy.compute(), expected)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@in_turn("target", TARGETS)
 def test_predictions_of_a_frame_keep_its_index(anywhere, data, target):
     X, y, _ = data
     kind, y = TARGETS[target](X, y)

@@ -97,12 +97,13 @@ def test_nothing_to_show_gives_no_figure(tmp_path):
     assert figures.draw_all([failed], tmp_path) == []
 
 
-def test_figure1_has_a_curve_for_each_n_initial_and_lines_for_full_machines():
+def test_figure1_has_the_ends_of_n_initial_and_lines_for_full_machines():
     pytest.importorskip("matplotlib")
-    figure = figures.draw(1, made_up())
+    figure = figures.draw(1, made_up(n_initials=(20, 50, 100)))
     assert legend(figure) == [
-        *("Std Nys", "Nys+, $n_0$ = 50", "Nys+, $n_0$ = 100", "Fourier", "KRR"),
+        *("Std Nys", "Nys+, smallest $n_0$", "Nys+, largest $n_0$", "Fourier", "KRR"),
     ]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["$n_0$: 20 and 100"]
     (axes,) = figure.axes
     assert axes.get_title() == "Letter: 1,297 train, 16 features"
     assert "landmarks" in axes.get_xlabel()
@@ -145,6 +146,26 @@ def test_one_trial_draws_no_band(tmp_path):
     axes = figures.draw(4, made_up(trials=1)).axes[0]
     assert all(len(band.get_paths()) == 0 for band in axes.collections)
     assert len(axes.lines) >= 2
+
+
+def test_wide_intervals_are_lines_that_cover_nothing():
+    pytest.importorskip("matplotlib")
+    results = only(made_up(sizes=(50, 60, 80, 100)), "KNys", "KNys+")
+    axes = figures.draw(4, results).axes[0]
+    assert [len(part.get_paths()) for part in axes.collections] == [1, 0, 1, 0]
+    spread = [result("letter", "KNys", 70, None, t, 94.0 + 3 * t) for t in range(-1, 2)]
+    band, line, *_ = figures.draw(4, results + spread).axes[0].collections
+    assert len(line.get_paths()) == 1
+    assert not band.get_paths()[0].contains_point((70 * 26 * 8 / 1024, 94.0))
+
+
+def test_the_legend_fills_the_place_of_a_panel():
+    pytest.importorskip("matplotlib")
+    names = ("letter", "digits", "usps", "mnist", "cod_rna")
+    figure = figures.draw(4, made_up(names, trials=2))
+    assert not figure.legends
+    texts = figure.axes[5].get_legend().get_texts()
+    assert [text.get_text() for text in texts] == ["KNys", "KNys+"]
 
 
 def test_wide_ranges_have_a_logarithmic_axis():
