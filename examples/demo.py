@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import argparse
 import pickle
+import shutil
 import statistics
+import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -18,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from digits_in_c import COMPILER, build, classify
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -31,10 +32,23 @@ from threadpoolctl import threadpool_limits
 
 from nysplus import NystroemClassifier
 from nysplus.encoding import ImageEncoder
-from nysplus.export import to_html
+from nysplus.export import to_c, to_html
 
 # Predictions of all test rows are timed this many times; the median is shown.
 REPEATS = 5
+COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+# Reads rows of 64 floats and prints the digit of each row.
+PROGRAM = """\
+#include <stdio.h>
+#include "digits.h"
+
+int main(void)
+{
+    float x[DIGITS_FEATURES];
+    while (fread(x, sizeof x, 1, stdin) == 1) printf("%d\\n", digits_classes[digits_predict(x)]);
+    return 0;
+}
+"""
 # Okabe and Ito's colours, distinguishable with any colour vision.
 OURS, THEIRS = "#D55E00", "#0072B2"
 
@@ -148,7 +162,13 @@ def check_c(model: NystroemClassifier, X: np.ndarray, folder: Path) -> None:
     if COMPILER is None:
         print("C       not compiled: neither cc, gcc nor clang is installed")
         return
-    found = classify(build(model, folder), X)
+    to_c(model, folder / "digits.h", name="digits")
+    (folder / "digits.c").write_text(PROGRAM)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Os"]
+    subprocess.run([COMPILER, *flags, "digits.c", "-lm", "-o", "digits"], cwd=folder, check=True)
+    program = (folder / "digits").resolve()
+    done = subprocess.run([program], input=X.tobytes(), stdout=subprocess.PIPE, check=True)
+    found = np.array(done.stdout.split(), dtype=int)
     same = int((found == model.predict(X)).sum())
     print(f"C       {folder / 'digits.h'}: {same} of {len(X)} predictions as in Python")
     if same < len(X):
