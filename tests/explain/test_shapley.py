@@ -201,7 +201,7 @@ def test_the_columns_of_a_table_are_the_players():
     expected = by_enumeration(model, frame[:4], frame[10:40])[:, :, 0]
     np.testing.assert_allclose(found.values, expected, atol=1e-10)
     assert found.display_data[0].tolist()[:2] == ["missing", frame["city"][0]]
-    assert found.display_data[0, 2] == frame["when"][0].isoformat()
+    assert str(found.display_data[0, 2]) == frame["when"][0].isoformat()
     assert np.isnan(found.data[0, 0])
     other = frame[:1].assign(city="Paris")
     assert shapley_values(model, other, frame[10:12]).display_data[0, 1] == "other level"

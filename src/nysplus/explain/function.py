@@ -93,7 +93,7 @@ def _entry(column: TableColumn, number: float) -> Any:
     if np.isnan(number):
         return "missing"
     if column.kind == "date":
-        return str(np.datetime64(int(number), "s"))
+        return np.datetime64(int(number), "s")
     if column.kind == "number":
         return number
     return column.levels[int(number)] if number >= 0 else "other level"

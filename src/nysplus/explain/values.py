@@ -37,7 +37,8 @@ class ShapleyValues:
     standard_error : ndarray of the shape of `values`, or None
         Of the permutations; None for exact values.
     display_data : ndarray of object of shape (n_rows, n_columns), or None
-        The entries of a table with levels and dates as texts; None if all columns are numbers.
+        The entries of a table: levels as texts, dates, "missing" for gaps; None if all columns are
+        numbers.
     output_names : list of str or None
         Of the third axis of `values`; None without one.
     """
@@ -100,7 +101,7 @@ class ShapleyValues:
     def to_shap(self) -> Any:
         """Return a ``shap.Explanation``, for the plots of shap. Needs shap.
 
-        Categories and dates are numbers in its ``data``, and texts in its ``display_data``.
+        Categories and dates are numbers in its ``data``, and readable in its ``display_data``.
         """
         try:
             shap: Any = import_module("shap")

@@ -7,6 +7,12 @@ from nysplus.plots.history import RefinementDisplay
 from nysplus.plots.images import LandmarkImagesDisplay
 from nysplus.plots.landmark_curve import LandmarkCurveDisplay
 from nysplus.plots.margins import MarginDisplay
+from nysplus.plots.shapley import (
+    ShapleyBarDisplay,
+    ShapleyBeeswarmDisplay,
+    ShapleyWaterfallDisplay,
+)
+from nysplus.plots.shapley_images import ShapleyImagesDisplay
 from nysplus.plots.sizes import BudgetCurve, BudgetCurveDisplay
 
 __all__ = [
@@ -19,4 +25,8 @@ __all__ = [
     "MarginDisplay",
     "RefinementDisplay",
     "ReliabilityDisplay",
+    "ShapleyBarDisplay",
+    "ShapleyBeeswarmDisplay",
+    "ShapleyImagesDisplay",
+    "ShapleyWaterfallDisplay",
 ]
