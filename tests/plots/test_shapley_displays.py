@@ -48,9 +48,8 @@ def table():
     shown[:, 3] = np.datetime64(1_700_000_000, "s")
     shown[0, 0] = "missing"
     values = rng.randn(30, 4)
-    return ShapleyValues(
-        values, np.ones(30), data, ["size", "city", "one", "when"], False, np.full((30, 4), 0.1), shown
-    )  # fmt: skip
+    names, errors = ["size", "city", "one", "when"], np.full((30, 4), 0.1)
+    return ShapleyValues(values, np.ones(30), data, names, False, errors, shown)
 
 
 def tick_texts(display):

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
 from nysplus._validation import check_count
+from nysplus.estimators.base import KernelMachine
 from nysplus.explain.function import (
     ExplainedFunction,
     column_names,
@@ -78,6 +79,27 @@ def shapley_values(
         check_count("n_permutations", n_permutations, at_least=2)
     model = explained_model(model, "shapley_values")
     rows, others = raw_rows(model, X), raw_rows(model, background, "background")
+    return values_of_rows(model, rows, others, n_permutations, random_state)
+
+
+def values_of_rows(
+    model: KernelMachine,
+    rows: Float,
+    others: Float,
+    n_permutations: int | str = "auto",
+    random_state: Any = None,
+) -> ShapleyValues:
+    """Return the Shapley values of checked rows that are numbers already.
+
+    Parameters
+    ----------
+    model : KernelMachine
+        Fitted.
+    rows, others : ndarray
+        Rows and background, as :func:`~nysplus.explain.function.raw_rows` returns them.
+    n_permutations, random_state
+        As for :func:`shapley_values`.
+    """
     function = ExplainedFunction.of(model._model)
     n = permutation_count(len(others)) if isinstance(n_permutations, str) else n_permutations
     values, error = _values(function, rows, others, n, random_state)
