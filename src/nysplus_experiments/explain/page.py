@@ -62,12 +62,14 @@ def time_table(rows: pd.DataFrame) -> str:
 def peer_table(rows: pd.DataFrame) -> str:
     """List time and error of shap's explainers beside exact values."""
     header = (
-        *("explainer of shap", "model", "landmarks", "s per row, shap", "ms per row, nysplus"),
+        *("explainer of shap", "evaluations", "model", "landmarks"),
+        *("s per row, shap", "ms per row, nysplus"),
         *("time ratio", "difference from exact values", "error of shap, from two runs"),
     )
     lines = [
         [
-            *(row.peer, row.model, str(row.landmarks), short(row.cpu_s_per_row)),
+            *(row.peer, f"{row.evaluations:,}", row.model, str(row.landmarks)),
+            short(row.cpu_s_per_row),
             *(short(row.cpu_ms_per_row_nysplus), f"{row.ratio:,.0f}"),
             *(f"{row.difference:.1e}", f"{row.own_error:.1e}"),
         ]

@@ -37,7 +37,7 @@ def test_times_are_measured_for_both_forms(monkeypatch):
 @pytest.mark.slow
 def test_values_of_shap_are_the_exact_ones_within_their_error():
     pytest.importorskip("shap", reason="the comparison needs shap")
-    row = peers.measure("PermutationExplainer", 2, 10)
+    row = peers.measure("PermutationExplainer", 610, 2, 10)
     assert row.difference < 4 * row.own_error + 1e-6
     assert row.additivity < 1e-8
     assert row.ratio > 1
