@@ -184,8 +184,10 @@ def _share(function: ExplainedFunction, U: Float, V: Float) -> Float:
     rule, A = rule_of(d), function.expansion.dual_coef
     total = np.zeros((len(U), rule.n_parts * rule.part, A.shape[1]))
     pairs = max(LEAST_PAIRS, VALUES // (rule.n_parts * len(rule.values)))
+    # the products of the background over subsets should not take more memory than those at nodes
+    most = max(1, VALUES // (rule.n_parts * 2**rule.part * min(len(V), pairs)))
     memory = Memory.of(rule, pairs)
-    for rows, landmarks, some in _blocks(len(U), len(A), len(V), pairs):
+    for rows, landmarks, some in _blocks(len(U), len(A), len(V), pairs, most):
         outside = rule.products(_factors(function, V[some], landmarks), complement=True)
         for part in rows:
             inside = rule.products(_factors(function, U[part], landmarks), complement=False)
@@ -196,15 +198,17 @@ def _share(function: ExplainedFunction, U: Float, V: Float) -> Float:
     return total[:, :d] / len(V)
 
 
-def _blocks(N: int, n: int, m: int, pairs: int) -> Iterator[tuple[list[slice], slice, slice]]:
-    """Yield blocks of landmarks and of background rows, each with blocks of rows.
+def _blocks(
+    N: int, n: int, m: int, pairs: int, most: int
+) -> Iterator[tuple[list[slice], slice, slice]]:
+    """Yield blocks of landmarks, at most `most`, and of background rows, with blocks of rows.
 
     A block has at most `pairs` pairs of a landmark, a row and a background row.
     """
     some = min(m, pairs)
     step = -(-N // -(-N // (pairs // some)))  # blocks of equal size
     rows = [slice(first, first + step) for first in range(0, N, step)]
-    several = pairs // (some * step)
+    several = min(most, pairs // (some * step))
     for first in range(0, n, several):
         for start in range(0, m, some):
             yield rows, slice(first, first + several), slice(start, start + some)

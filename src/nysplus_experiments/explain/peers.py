@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,7 @@ def _estimate(
     peer: str, evaluations: int, score: Any, background: Any, rows: Any, seed: int
 ) -> Any:
     """Return the values of shap."""
-    import shap
-
+    shap: Any = import_module("shap")
     np.random.seed(seed)
     if peer == "KernelExplainer":
         # without the default selection of ten columns, which biases the values
@@ -124,7 +124,7 @@ def run(options: BenchOptions) -> None:
     """Compare with the explainers that are not in the file yet; print the comparison."""
     options.expect()
     try:
-        import shap
+        shap: Any = import_module("shap")
     except ImportError as error:
         raise BenchError("This step compares with shap: pip install shap") from error
     tasks = [("PermutationExplainer", 610, 1, 5)] if options.smoke else CASES
