@@ -43,7 +43,7 @@ SHARE = 96
 def node_count(d: int) -> int:
     """Return the number of nodes that integrate a product of d − 1 linear factors on [0, 1].
 
-    ⌈d/2⌉ nodes are exact. With more than about 80 factors fewer nodes suffice for an error below
+    ⌈d/2⌉ nodes are exact. With more than about 70 factors fewer nodes suffice for an error below
     2⁻⁵³ times the largest value of a coalition: on the ellipse with foci 0 and 1 and parameter ρ a
     factor grows by ``(ρ + 1/ρ) / 2`` at most, and N nodes have the relative error
     ``32/15 ((ρ + 1/ρ) / 2)^(d − 1) ρ^(2 − 2N) / (1 − ρ⁻²)`` (Trefethen, Approximation Theory and
