@@ -6,12 +6,14 @@ records of the engine; a test below `tests/api` has no use for it.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._fit.model import Columns
 from nysplus._ridge.feature_map import StandardMap
 from nysplus._ridge.fit import fit_expansion
@@ -33,6 +35,36 @@ from nysplus.encoding.schema import TableColumn, TableSchema
 from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import RBF
 from nysplus.landmarks import Problem
+
+# ---- fitted models -----------------------------------------------------------------------------
+
+
+def separable_model(seed):
+    """Return a fitted model whose kernel is a product or sum over columns, rows and a background.
+
+    One to twelve columns; classes, values or several of both; with and without a diagonal map, a
+    linear term of a table, categories and gaps.
+    """
+    rng = np.random.RandomState(seed)
+    d, N = rng.randint(1, 13), 60
+    X = rng.rand(N, d) * 10.0 ** rng.randint(-2, 3)
+    F = np.sin(3.0 * X @ rng.randn(d, 3) / X.max() / np.sqrt(d)) + 0.1 * rng.randn(N, 3)
+    name = ["rbf", "laplacian", "chi2", "linear", "additive_chi2", "rbf"][seed % 6]
+    params: dict[str, Any] = {"kernel": name, "alpha": 10.0 ** rng.uniform(-2, 0)}
+    if seed % 6 == 5:
+        params["metric"] = "diagonal"
+    elif seed % 6 < 2 and seed % 4 < 2:
+        params["encoder"] = "auto"
+        X[rng.rand(N, d) < 0.1] = np.nan
+        X[:, ::3] = rng.randint(0, 3, X[:, ::3].shape)
+    n, kind = rng.randint(2, 15), rng.randint(4)
+    y = [F[:, 0], F[:, :2], F[:, 0] > np.median(F[:, 0]), F[:, 0].argsort().argsort() % 3][kind]
+    estimator = NystroemRegressor if kind < 2 else NystroemClassifier
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ill-conditioned fits and unscaled columns
+        model = estimator(n, selection="uniform", random_state=seed, **params).fit(X, y)
+    return model, X[:2], X[10 : 10 + rng.randint(1, 5)]
+
 
 # ---- rows ---------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -428,3 +429,24 @@ def random_problem(seed):
             y = (F[:, 0] > np.median(F[:, 0])).astype(int)
     dtype = np.float32 if rng.rand() < 0.5 else np.float64
     return Problem(seed, kernel, float(gamma), float(alpha), n, X.astype(dtype), y)
+
+
+# ---- Shapley values ----------------------------------------------------------------------------
+
+
+def shapley_values(score, x, background):
+    """Return the Shapley values of all outputs at a row, summed over all coalitions of columns.
+
+    `score` takes rows and returns an array of shape (rows, outputs).
+    """
+    d = len(x)
+    masks = (np.arange(2**d)[:, None] >> np.arange(d)) & 1 == 1
+    rows = np.where(masks, x, np.asarray(background)[:, None])
+    value = score(rows.reshape(-1, d)).reshape(len(background), 2**d, -1).mean(axis=0)
+    size = masks.sum(axis=1)
+    values = np.zeros((d, value.shape[1]))
+    for i in range(d):
+        without = np.flatnonzero(~masks[:, i])
+        weight = [factorial(s) * factorial(d - s - 1) / factorial(d) for s in size[without]]
+        values[i] = weight @ (value[without + 2**i] - value[without])
+    return values

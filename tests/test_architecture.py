@@ -30,7 +30,8 @@ ORDER = """
     pipelines
     _compression persistence
     estimators transformer
-    from_sklearn curve export
+    from_sklearn curve explain
+    export
     plots
     report
     cli
@@ -40,7 +41,7 @@ LEVEL = {room: level for level, line in enumerate(ORDER.split("\n")) for room in
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))
 OPTIONAL = [
     *("dask", "distributed", "jinja2", "matplotlib", "onnx", "onnxruntime", "pandas", "polars"),
-    *("pooch", "pyarrow", "rich", "skl2onnx", "typer"),
+    *("pooch", "pyarrow", "rich", "shap", "skl2onnx", "typer"),
 ]
 
 

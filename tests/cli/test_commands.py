@@ -19,7 +19,7 @@ from command_line import invoke, run, write_csv
 import nysplus
 from nysplus.cli import app
 
-COMMANDS = ("train", "predict", "evaluate", "inspect", "compress", "export", "serve", "compare")
+COMMANDS = tuple("train predict evaluate explain inspect compress export serve compare".split())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -53,6 +53,31 @@ def test_matrix_equals_double_loop(kernel, entry, params, rng):
     np.testing.assert_allclose(kernel(X, Z), reference.matrix(entry, X, Z, **params), rtol=1e-12)
 
 
+@pytest.mark.parametrize("kernel", [case[0] for case in CASES], ids=IDS)
+def test_separable_kernels_are_products_or_sums_over_features(kernel, rng):
+    X, Z = rng.rand(7, 4), rng.rand(5, 4)
+    X[0], Z[0] = 0.0, 0.0  # chi-squared distances divide by their sum
+    if kernel.separable is None:
+        with pytest.raises(NotImplementedError, match="neither a product nor a sum"):
+            kernel.per_feature(X, Z)
+        return
+    combine = {"product": np.prod, "sum": np.sum}[kernel.separable]
+    parts = kernel.per_feature(X, Z)
+    assert parts.shape == (4, 7, 5)
+    np.testing.assert_allclose(combine(parts, axis=0), kernel(X, Z), rtol=1e-12, atol=1e-15)
+
+
+def test_the_separable_kernels():
+    found = {name: kind().separable for name, kind in KERNELS.items() if kind().separable}
+    assert found == {
+        "additive_chi2": "sum",
+        "chi2": "product",
+        "laplacian": "product",
+        "linear": "sum",
+        "rbf": "product",
+    }
+
+
 @pytest.mark.parametrize("kernel", [case[0] for case in POSITIVE], ids=repr)
 def test_symmetric_and_positive_semidefinite(kernel, rng):
     X = rng.rand(30, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,27 @@ def gradient_outer_product(
 
 def _gradient_sum(expansion: KernelExpansion, X: Any, weight: Float | None, squares: bool) -> Float:
     """Return ``Σ_i w_i Σ_c g gᵀ`` of a block, or its diagonal, in the landmarks' coordinates."""
+    r = expansion.landmarks.shape[1]
+    total: Float = np.zeros(r if squares else (r, r))
+    for G in row_gradients(expansion, X, weight):
+        total += np.einsum("ij,ij->j", G, G) if squares else G.T @ G
+    return total
+
+
+def row_gradients(
+    expansion: KernelExpansion, X: Any, weight: Float | None = None
+) -> Iterator[Float]:
+    """Yield the gradients of each output at each row, in the landmarks' coordinates.
+
+    They are those of ``k(u, Z)A`` by u, of shape (N, r), times the square roots of the weights.
+
+    Parameters
+    ----------
+    expansion : KernelExpansion
+        With a differentiable kernel, and without a centre.
+    X : ndarray or CSR matrix of shape (N, d)
+    weight : ndarray of shape (N,), optional
+    """
     A = expansion.dual_coef
     X, Z = X.astype(A.dtype, copy=False), expansion.landmarks.astype(A.dtype, copy=False)
     if expansion.projection is not None:
@@ -82,14 +104,12 @@ def _gradient_sum(expansion: KernelExpansion, X: Any, weight: Float | None, squa
         # x − z stays the same, but does not cancel if all rows lie far from the origin
         shift = Z.mean(axis=0)
         X, Z = X - shift, Z - shift
-    total: Float = np.zeros(X.shape[1] if squares else (X.shape[1],) * 2)
     sums = slopes @ A
     for c in range(A.shape[1]):
         # Σ_j a_jc σ_j (x − z_j), for every row
         G = sums[:, c, None] * X
         G -= safe_sparse_dot(slopes * A[:, c], Z)
-        total += np.einsum("ij,ij->j", G, G) if squares else G.T @ G
-    return total
+        yield G
 
 
 def metric_of(M: Float, kind: str | int) -> Float:

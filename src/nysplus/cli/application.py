@@ -13,6 +13,7 @@ from nysplus.cli.compare import compare
 from nysplus.cli.compress import compress
 from nysplus.cli.errors import CommandError
 from nysplus.cli.evaluate import evaluate
+from nysplus.cli.explain import explain
 from nysplus.cli.export import export
 from nysplus.cli.inspection import inspect
 from nysplus.cli.predict import predict
@@ -60,7 +61,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-for command in (train, predict, evaluate, inspect, compress, export, serve, compare):
+for command in (train, predict, evaluate, explain, inspect, compress, export, serve, compare):
     app.command()(command)
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from nysplus._runtime.atomic_file import write_whole
 from nysplus.expansion import PackedArray
+from nysplus.explain.product import quadrature
 from nysplus.export.c_encoding import LINEAR
 from nysplus.export.c_inputs import constants, input_comment
 from nysplus.export.c_kernels import CKernel, c_kernel, in_real, literal
@@ -26,6 +27,7 @@ from nysplus.export.c_model import MAX_CHANGE, WRONG, CModel, c_model
 from nysplus.export.c_tables import factor, number, summand, tables, templates
 from nysplus.export.c_text import filled, identifier, indented, string, table, template
 from nysplus.export.contents import Contents, contents_of
+from nysplus.export.explanation import background_rows
 
 __all__ = ["to_c"]
 
@@ -148,6 +150,39 @@ def _predicting(model: CModel) -> str:
     return f"{predictions}\n{probabilities}"
 
 
+def _explaining(model: CModel, kernel: CKernel) -> str:
+    """Return the function that computes Shapley values; none without a background."""
+    if model.background is None:
+        return ""
+    stored = model.content.stored
+    Z, A = stored.landmarks, stored.dual_coef
+    share = marked(1.0 / len(model.background))
+    return "\n" + filled(
+        "explain",
+        row=model.row,
+        projecting=indented(_coordinates(model), 1),
+        start=indented(kernel.start, 1),
+        terms=indented(kernel.terms, 1),
+        value=kernel.value,
+        coordinate=number("landmarks", Z, "i * @@_RANK + j", "j"),
+        coefficient=summand("dual_coef", A, "i * @@_SCORES + c", "c"),
+        scale=f"{share}{factor('dual_coef', A, 'c')}",
+    )
+
+
+def _explanation_arrays(model: CModel) -> dict[str, PackedArray]:
+    """Return the tables of the function that computes Shapley values."""
+    if model.background is None:
+        return {}
+    U, _ = model.coordinates(model.background)
+    t, w = quadrature(U.shape[1])
+    return {
+        "background": PackedArray(U),
+        "nodes": PackedArray(t.astype(U.dtype)),
+        "weights": PackedArray(w.astype(U.dtype)),
+    }
+
+
 def _classes(content: Contents) -> str:
     """Return the table of class labels: whole numbers or strings."""
     if content.kind != "classes":
@@ -174,6 +209,7 @@ def _arrays(model: CModel) -> dict[str, PackedArray]:
         arrays |= {"center": None, "origin": origin}
     if model.code is not None:
         arrays |= model.code.tables
+    arrays |= _explanation_arrays(model)
     return {name: array for name, array in arrays.items() if array is not None}
 
 
@@ -199,9 +235,12 @@ def _header(estimator: str, model: CModel, name: str) -> str:
     sizes = {"FEATURES": content.n_features, "RANK": r, "LANDMARKS": n, "SCORES": content.n_outputs}
     if content.kind == "classes":
         sizes["CLASSES"] = len(content.classes)
+    if model.background is not None:
+        sizes |= {"BACKGROUND": len(model.background), "NODES": len(arrays["nodes"].values)}
     width = getattr(content.kernel, "gamma", None)
     n_stack = (2 if content.stored.linear is None else 3) * content.n_outputs
     n_stack += 0 if model.code is None else model.code.n_stack
+    n_stack = max(n_stack, 0 if model.background is None else 4 * r)
     text = filled(
         "header",
         model=estimator,
@@ -226,7 +265,7 @@ def _header(estimator: str, model: CModel, name: str) -> str:
         tables="\n".join(tables(f"@_{key}", array) for key, array in arrays.items()),
         helpers=helpers,
         scores=scoring,
-        predictions=_predicting(model),
+        predictions=_predicting(model) + _explaining(model, kernel),
     )
     return in_real(text, model.real).replace("@@", name.upper()).replace("@", name)
 
@@ -296,7 +335,14 @@ def _check_change(change: float) -> None:
         )
 
 
-def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "auto") -> str:
+def to_c(
+    model: Any,
+    path: Any = None,
+    *,
+    name: str = "nysplus",
+    dtype: str = "auto",
+    explain: Any = False,
+) -> str:
     """Return a fitted model as one self-contained C99 header.
 
     It consists of tables and ``static inline`` functions, allocates no memory, and calls no
@@ -344,6 +390,13 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
         "float32" makes all tables float32, which takes more bytes and less time, but for the
         knots of an encoder that only float64 keeps apart; "float64" makes all tables, rows and
         outputs double, for models whose large coefficients float cannot hold.
+    explain : bool or rows, as for `predict`, default=False
+        Rows, a few typical ones: the header has a function for the exact Shapley values of the
+        scores against these rows, ``void nysplus_explain(const float *x, float *values)``, with a
+        value for each feature and score. It takes ``4 (m d + 2 ⌈d/2⌉)`` bytes more of flash memory
+        for m rows of d features, and 16 d bytes of the stack. True: one row, the mean of the
+        landmarks. Only for rows of numbers, an RBF, Laplacian or chi-squared kernel, and no map
+        but a diagonal one.
 
     Returns
     -------
@@ -365,6 +418,8 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
             "if it is fitted or compressed to a budget."
         )
     prefix, written = identifier(name), c_model(contents_of(model), dtype)
+    if explain is not False:
+        written = replace(written, background=background_rows(model, explain))
     _check_change(written.change)
     text = _header(type(model).__name__, written, prefix)
     if path is not None:

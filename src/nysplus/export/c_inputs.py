@@ -6,7 +6,7 @@ from nysplus.encoding.schema import TableColumn, TableSchema
 from nysplus.export.c_text import Names, shown
 
 # Macros of a header, without its name in front of them.
-MACROS = ("CLASSES", "FEATURES", "H", "LANDMARKS", "RANK", "SCORES")
+MACROS = ("BACKGROUND", "CLASSES", "FEATURES", "H", "LANDMARKS", "NODES", "RANK", "SCORES")
 _MEANINGS = {
     "number": "a number",
     "category": "a category: a constant of the enum of its levels",

@@ -53,6 +53,8 @@ class CModel:
         largest score.
     code : CCode or None
         The encoder in C.
+    background : ndarray of shape (m, d) or None
+        Rows that Shapley values compare with; None without a function for them.
     """
 
     content: Contents
@@ -61,6 +63,7 @@ class CModel:
     real: str = "float"
     change: float = 0.0
     code: CCode | None = None
+    background: Float | None = None
 
     @property
     def origin(self) -> PackedArray | None:
@@ -72,8 +75,8 @@ class CModel:
         start = -(c.unpacked().astype(np.float64) @ summands(P).astype(np.float64))
         return PackedArray(start.astype(TYPES[self.real]))
 
-    def scores(self, rows: Float) -> Float:
-        """Return the scores of rows with the arithmetic of the header."""
+    def coordinates(self, rows: Float) -> tuple[Float, Float]:
+        """Return u of rows, and the rows of the linear term, with the arithmetic of the header."""
         stored, real = self.content.stored, TYPES[self.real]
         X: Float = rows.astype(TYPES[self.row])
         if self.code is not None:
@@ -85,6 +88,12 @@ class CModel:
         in_linear_term = U if self.code is None else code
         if stored.projection is not None:
             U = _mapped(U, stored.projection, self.origin)
+        return U, in_linear_term
+
+    def scores(self, rows: Float) -> Float:
+        """Return the scores of rows with the arithmetic of the header."""
+        stored, real = self.content.stored, TYPES[self.real]
+        U, in_linear_term = self.coordinates(rows)
         K = c_kernel(self.content.kernel).matrix(U, stored.landmarks.unpacked())
         A = stored.dual_coef.unpacked().astype(np.float64)
         sums: Float = (K.astype(real).astype(np.float64) @ A).astype(real)

@@ -30,6 +30,9 @@ key                  value
 ``slope``            β of the probabilities, or null
 ``probability``      how probabilities follow from the scores, or null
 ``feature_names``    null, or a name for each number of x
+``explanation``      only with `explain`: an object with the ``background``, rows of d numbers, the
+                     ``nodes`` and ``weights`` of a quadrature, and the ``formula`` of the exact
+                     Shapley values phi of x
 ===================  ===========================================================================
 
 A model with an encoder of tables takes a row x of a table: numbers, dates as seconds since 1970 in
@@ -64,7 +67,9 @@ from nysplus.encoding import code as encoding
 from nysplus.encoding.image_code import ImageCode
 from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion
+from nysplus.explain.product import quadrature
 from nysplus.export.contents import without_linear_term
+from nysplus.export.explanation import FORMULA, background_rows
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,
@@ -149,7 +154,7 @@ RULES: dict[str, tuple[str, str | None]] = {
 }
 
 
-def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
+def to_json(model: Any, path: str | os.PathLike[str] | None = None, *, explain: Any = False) -> str:
     """Return a fitted model as JSON text, and write it to a file if there is a `path`.
 
     Parameters
@@ -157,6 +162,9 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
     model : NystroemClassifier, NystroemRegressor, Pipeline or KernelExpansion
         Fitted. A pipeline becomes one model, see :func:`~nysplus.from_pipeline`.
     path : str or path, optional
+    explain : bool or rows, as for `predict`, default=False
+        Rows, a few typical ones: the text has these and all that exact Shapley values against them
+        need. True: one row, the mean of the landmarks. As for :func:`~nysplus.export.to_c`.
 
     Returns
     -------
@@ -201,11 +209,23 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
         "dtype": expansion.dual_coef.dtype.name,
         **_targets(getattr(fitted, "code", None), getattr(fitted, "scaling", None)),
         "feature_names": _names(model, schema),
+        **({} if explain is False else {"explanation": _explanation(model, explain)}),
     }
     text = json.dumps(content, allow_nan=False)
     if path is not None:
         write_whole(path, text.encode())
     return text
+
+
+def _explanation(model: Any, explain: Any) -> dict[str, Any]:
+    background = background_rows(model, explain)
+    t, w = quadrature(background.shape[1])
+    return {
+        "background": background.tolist(),
+        "nodes": t.tolist(),
+        "weights": w.tolist(),
+        "formula": FORMULA,
+    }
 
 
 def _format_version(expansion: KernelExpansion) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -84,6 +84,11 @@ class Kernel(BaseEstimator):
         return False
 
     @property
+    def separable(self) -> Literal["product", "sum"] | None:
+        """How the value follows from those of :meth:`per_feature`; None if it does not."""
+        return None
+
+    @property
     def is_tuned(self) -> bool:
         """Whether the width is chosen with the targets."""
         return False
@@ -121,9 +126,24 @@ class Kernel(BaseEstimator):
             f"{type(self).__name__} has no slopes. RBF has slopes, and Matern with nu=1.5 or 2.5."
         )
 
+    def per_feature(self, X: Any, Z: Any) -> Float:
+        """Return the values of each feature, of shape (d, rows of X, rows of Z).
+
+        For dense floating rows of one type, and for a `separable` kernel: the product, or the sum,
+        over the first axis is :meth:`evaluate`.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} is neither a product nor a sum over features."
+        )
+
     def resolve(self, blocks: RowBlocks, rng: np.random.RandomState) -> Kernel:
         """Return this kernel with every parameter that depends on the data set to a number."""
         return self
+
+
+def feature_pairs(X: Float, Z: Float) -> tuple[Float, Float]:
+    """Return rows with axes for (d, rows of X, rows of Z), to be broadcast against each other."""
+    return X.T[:, :, None], Z.T[:, None, :]
 
 
 @dataclass(repr=False, eq=False)

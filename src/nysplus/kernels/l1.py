@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.metrics import pairwise
 
 from nysplus._rows.blocks import RowBlocks
 from nysplus._typing import Float
-from nysplus.kernels.base import _median_distance, _Width
+from nysplus.kernels.base import _median_distance, _Width, feature_pairs
 
 
 @dataclass(repr=False, eq=False)
@@ -33,6 +33,17 @@ class Laplacian(_Width):
     def of_differences(self) -> bool:
         """True."""
         return True
+
+    @property
+    def separable(self) -> Literal["product", "sum"] | None:
+        """A product over the features."""
+        return "product"
+
+    def per_feature(self, X: Any, Z: Any) -> Float:
+        """Return ``exp(−γ|x − z|)`` of each feature."""
+        x, z = feature_pairs(X, Z)
+        factors: Float = np.exp(-self.width * np.abs(x - z))
+        return factors
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""

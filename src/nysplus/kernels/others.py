@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise
 
 from nysplus._rows.blocks import RowBlocks
 from nysplus._typing import Float
-from nysplus.kernels.base import MEDIAN_ROWS, Kernel, ValuesOnly, _Width
+from nysplus.kernels.base import MEDIAN_ROWS, Kernel, ValuesOnly, _Width, feature_pairs
 
 
 @dataclass(repr=False, eq=False)
@@ -99,6 +99,17 @@ def _near_one(X: Any) -> Any:
 class Linear(Kernel):
     """Linear kernel ``xz``."""
 
+    @property
+    def separable(self) -> Literal["product", "sum"] | None:
+        """A sum over the features."""
+        return "sum"
+
+    def per_feature(self, X: Any, Z: Any) -> Float:
+        """Return ``xz`` of each feature."""
+        x, z = feature_pairs(X, Z)
+        products: Float = x * z
+        return products
+
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
         K: Float = pairwise.linear_kernel(X, Z, dense_output=True)
@@ -117,6 +128,13 @@ def _require_histograms(X: Any, kernel: Kernel) -> None:
         )
 
 
+def _chi2_distances(X: Float, Z: Float) -> Float:
+    """Return ``(x − z)² / (x + z)`` of each feature, where 0/0 is 0."""
+    x, z = feature_pairs(X, Z)
+    total = x + z
+    return np.divide((x - z) ** 2, total, out=np.zeros_like(total), where=total != 0)
+
+
 @dataclass(repr=False, eq=False)
 class Chi2(_Width):
     """Chi-squared kernel ``exp(−γ Σ (x − z)² / (x + z))`` of non-negative features.
@@ -132,6 +150,17 @@ class Chi2(_Width):
     def unit_diagonal(self) -> bool:
         """True."""
         return True
+
+    @property
+    def separable(self) -> Literal["product", "sum"] | None:
+        """A product over the features."""
+        return "product"
+
+    def per_feature(self, X: Any, Z: Any) -> Float:
+        """Return ``exp(−γ(x − z)² / (x + z))`` of each feature."""
+        _require_histograms(X, self)
+        factors: Float = np.exp(-self.width * _chi2_distances(X, Z))
+        return factors
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""
@@ -166,6 +195,16 @@ class AdditiveChi2(Kernel):
     def positive_semidefinite(self) -> bool:
         """False: it is a negative distance."""
         return False
+
+    @property
+    def separable(self) -> Literal["product", "sum"] | None:
+        """A sum over the features."""
+        return "sum"
+
+    def per_feature(self, X: Any, Z: Any) -> Float:
+        """Return ``−(x − z)² / (x + z)`` of each feature."""
+        _require_histograms(X, self)
+        return -_chi2_distances(X, Z)
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from nysplus._rows.blocks import RowBlocks
 from nysplus._typing import Float
-from nysplus.kernels.base import CACHED_VALUES, Kernel, _median_distance, _Width, squared_distances
+from nysplus.kernels.base import (
+    CACHED_VALUES,
+    Kernel,
+    _median_distance,
+    _Width,
+    feature_pairs,
+    squared_distances,
+)
 
 # The exponential of minus this number is zero in every floating type.
 ZERO_EXPONENT = 1e4
@@ -68,6 +75,18 @@ class RBF(_Radial):
     def differentiable(self) -> bool:
         """True."""
         return True
+
+    @property
+    def separable(self) -> Literal["product", "sum"] | None:
+        """A product over the features."""
+        return "product"
+
+    def per_feature(self, X: Any, Z: Any) -> Float:
+        """Return ``exp(−γ(x − z)²)`` of each feature."""
+        x, z = feature_pairs(X, Z)
+        with np.errstate(over="ignore"):
+            factors: Float = np.exp(-self.width * (x - z) ** 2)
+        return factors
 
     def evaluate(self, X: Any, Z: Any) -> Float:
         """Return the kernel matrix."""

@@ -9,6 +9,12 @@ from nysplus.plots.importance import ImportanceDisplay
 from nysplus.plots.landmark_curve import LandmarkCurveDisplay
 from nysplus.plots.margins import MarginDisplay
 from nysplus.plots.residuals import ResidualDisplay
+from nysplus.plots.shapley import (
+    ShapleyBarDisplay,
+    ShapleyBeeswarmDisplay,
+    ShapleyWaterfallDisplay,
+)
+from nysplus.plots.shapley_images import ShapleyImagesDisplay
 from nysplus.plots.sizes import BudgetCurve, BudgetCurveDisplay
 
 __all__ = [
@@ -23,4 +29,8 @@ __all__ = [
     "RefinementDisplay",
     "ReliabilityDisplay",
     "ResidualDisplay",
+    "ShapleyBarDisplay",
+    "ShapleyBeeswarmDisplay",
+    "ShapleyImagesDisplay",
+    "ShapleyWaterfallDisplay",
 ]
