@@ -56,7 +56,10 @@ def test_weights_of_rows_equal_repeated_rows_in_the_distribution(rng):
 
 def test_confidences_between_levels_are_raised_to_the_next(rng):
     calibration = calibrated(
-        scored(rng.randn(2000, 1), np.zeros((2000, 1))), ValueCode(1, flat=True), None, "leave-one-out"
+        scored(rng.randn(2000, 1), np.zeros((2000, 1))),
+        ValueCode(1, flat=True),
+        None,
+        "leave-one-out",
     )
     assert calibration.at(0.8999999999) == calibration.at(0.9) < calibration.at(0.9001)
     assert calibration.at(0.9001) == calibration.at(0.91)
@@ -65,12 +68,12 @@ def test_confidences_between_levels_are_raised_to_the_next(rng):
 
 @pytest.mark.parametrize("confidence", [0, 1, 0.0, 1.0, -0.5, 90, "90%", None, True, np.nan])
 def test_confidences_outside_of_0_and_1_are_refused(confidence):
-    with pytest.raises(ValueError, match="between 0 and 1, such as 0.9"):
+    with pytest.raises(ValueError, match=r"between 0 and 1, such as 0\.9"):
         check_confidence(confidence)
 
 
 def test_a_confidence_above_all_levels_is_refused():
-    with pytest.raises(ValueError, match="above 0.9999"):
+    with pytest.raises(ValueError, match=r"above 0\.9999"):
         check_confidence(0.99999)
 
 
@@ -88,7 +91,9 @@ def test_the_number_of_rows_that_a_confidence_needs(rng, confidence, n):
 
 def test_values_have_a_column_of_bounds_for_each_output(rng):
     Y = rng.randn(400, 2) * [1.0, 10.0]
-    found = calibrated(scored(np.zeros((400, 2)), Y), ValueCode(2, flat=False), None, "leave-one-out")
+    found = calibrated(
+        scored(np.zeros((400, 2)), Y), ValueCode(2, flat=False), None, "leave-one-out"
+    )
     expected = np.sort(np.abs(Y), axis=0)[ceil(401 * 0.9) - 1]
     np.testing.assert_allclose(found.at(0.9), expected, rtol=1e-6)
 

@@ -166,9 +166,9 @@ def test_bad_calibration_rows():
     some = y != "c"
     with pytest.raises(ValueError, match=r"none of \['c'\]"):
         model.calibrate(X[some], y[some], class_conditional=True)
-    with pytest.raises(ValueError, match="needs the scores of at least 99 rows, and .* has 30"):
+    with pytest.raises(ValueError, match=r"needs the scores of at least 99 rows, and .* has 30"):
         model.calibrate(X[:30], y[:30]).predict_set(X, 0.99)
-    with pytest.raises(ValueError, match="such as 0.9"):
+    with pytest.raises(ValueError, match=r"such as 0\.9"):
         model.predict_set(X, "90%")
 
 
@@ -273,7 +273,7 @@ def test_predict_or_abstain_masks_strange_and_uncertain_rows():
     np.testing.assert_array_equal(~sure.mask, model.predict_set(X, 0.95).sum(axis=1) == 1)
     values_ = regressor().predict_or_abstain(np.array([[1.0, 1.0], [99.0, 99.0]]), novelty=0.99)
     np.testing.assert_array_equal(values_.mask, [False, True])
-    with pytest.raises(ValueError, match="between 0 and 1, such as 0.99"):
+    with pytest.raises(ValueError, match=r"between 0 and 1, such as 0\.99"):
         model.predict_or_abstain(X, novelty="all")
 
 

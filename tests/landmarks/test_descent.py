@@ -93,6 +93,8 @@ def test_kernel_evaluations_are_counted(rng):
             return lambda X: (seen.append(len(X) * len(Z)), bound(X))[1]
 
     rules = DescentRules(max_steps=5)
-    _, evaluations, _ = descent.moved(Counting(1.0), rows_of(X, X[:, :1]), rng.rand(20, 2), rng, rules)
+    _, evaluations, _ = descent.moved(
+        Counting(1.0), rows_of(X, X[:, :1]), rng.rand(20, 2), rng, rules
+    )
     # no slopes are taken after the last step
     assert evaluations == sum(seen) + 320 * 20

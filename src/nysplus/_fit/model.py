@@ -132,11 +132,19 @@ class FittedModel:
 
     def prediction_sets(self, X: Any, bounds: Float) -> npt.NDArray[np.bool_]:
         """Return whether each class is in the prediction set, for checked rows."""
-        return np.asarray(class_scores(self.expansion(X), self.scaling) <= bounds)
+        return self.sets_of_scores(self.expansion(X), bounds)
+
+    def sets_of_scores(self, scores: Float, bounds: Float) -> npt.NDArray[np.bool_]:
+        """Return whether each class is in the prediction set, for rows of these scores."""
+        return np.asarray(class_scores(scores, self.scaling) <= bounds)
 
     def intervals(self, X: Any, bounds: Float) -> Float:
         """Return the lower and the upper ends of the values' intervals, for checked rows."""
-        values = self.expansion(X).astype(np.float64, copy=False)
+        return self.intervals_of_scores(self.expansion(X), bounds)
+
+    def intervals_of_scores(self, scores: Float, bounds: Float) -> Float:
+        """Return the ends of the intervals, for rows of these scores."""
+        values = scores.astype(np.float64, copy=False)
         ends: Float = np.stack([values - bounds, values + bounds], axis=1)
         return ends[:, :, 0] if getattr(self.code, "flat", False) else ends
 

@@ -25,7 +25,8 @@ from nysplus.export.c_kernels import number as marked
 from nysplus.export.c_model import MAX_CHANGE, WRONG, CModel, c_model
 from nysplus.export.c_tables import factor, number, summand, tables, templates
 from nysplus.export.c_text import filled, identifier, indented, string, table, template
-from nysplus.export.contents import Contents, contents_of
+from nysplus.export.c_trust import trust_functions
+from nysplus.export.contents import Contents, Trust, contents_of, trust_of
 
 __all__ = ["to_c"]
 
@@ -190,11 +191,14 @@ def _helpers(model: CModel, kernel: CKernel, arrays: dict[str, PackedArray]) -> 
     return "".join(f"{text}\n" for text in texts)
 
 
-def _header(estimator: str, model: CModel, name: str) -> str:
+def _header(estimator: str, model: CModel, name: str, trust: Trust | None) -> str:
     """Return the text of the header."""
     content, arrays = model.content, _arrays(model)
     kernel = c_kernel(content.kernel)
     helpers, scoring = _helpers(model, kernel, arrays), _scoring(model, kernel)
+    predictions = _predicting(model)
+    if trust is not None:
+        predictions += "\n" + trust_functions(model, kernel, trust, _coordinates(model))
     n, r = content.stored.landmarks.values.shape
     sizes = {"FEATURES": content.n_features, "RANK": r, "LANDMARKS": n, "SCORES": content.n_outputs}
     if content.kind == "classes":
@@ -226,7 +230,7 @@ def _header(estimator: str, model: CModel, name: str) -> str:
         tables="\n".join(tables(f"@_{key}", array) for key, array in arrays.items()),
         helpers=helpers,
         scores=scoring,
-        predictions=_predicting(model),
+        predictions=predictions,
     )
     return in_real(text, model.real).replace("@@", name.upper()).replace("@", name)
 
@@ -296,7 +300,14 @@ def _check_change(change: float) -> None:
         )
 
 
-def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "auto") -> str:
+def to_c(
+    model: Any,
+    path: Any = None,
+    *,
+    name: str = "nysplus",
+    dtype: str = "auto",
+    confidence: float | None = None,
+) -> str:
     """Return a fitted model as one self-contained C99 header.
 
     It consists of tables and ``static inline`` functions, allocates no memory, and calls no
@@ -344,6 +355,11 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
         "float32" makes all tables float32, which takes more bytes and less time, but for the
         knots of an encoder that only float64 keeps apart; "float64" makes all tables, rows and
         outputs double, for models whose large coefficients float cannot hold.
+    confidence : float, optional
+        Adds ``int nysplus_set(const float *x, unsigned char *in_set)``, the prediction set at this
+        confidence, or ``void nysplus_interval(const float *x, float *low, float *high)``, and
+        ``float nysplus_novelty(const float *x)`` where the model has a novelty. They take one
+        number and 112 bytes of tables; bounds of several outputs or classes 4 bytes each.
 
     Returns
     -------
@@ -366,7 +382,8 @@ def to_c(model: Any, path: Any = None, *, name: str = "nysplus", dtype: str = "a
         )
     prefix, written = identifier(name), c_model(contents_of(model), dtype)
     _check_change(written.change)
-    text = _header(type(model).__name__, written, prefix)
+    trust = None if confidence is None else trust_of(model, confidence)
+    text = _header(type(model).__name__, written, prefix, trust)
     if path is not None:
         write_whole(path, text.encode("ascii"))
     return text

@@ -180,7 +180,7 @@ def run(options: BenchOptions) -> None:
     models = options.texts("models", [*MODELS], [*MODELS])
     tasks = [
         (name, model, seed)
-        for seed, name, model in product(seeds, chosen(options), models)
+        for model, seed, name in product(models, seeds, chosen(options))
         if model != "refined" or name in REFINED
     ]
     settings = {"threads": 1}

@@ -28,7 +28,7 @@ PROBLEMS = (
     *("usps", "letter", "cod_rna", "ijcnn1-resplit", "mnist", "covtype"),
     *("pendigits", "shuttle", "kin40k"),
 )
-DATASETS = (*PROBLEMS, *TABLES)
+DATASETS = (*TABLES, *PROBLEMS)
 #: Tables whose rows are foreign to all others: the first one, or the second for the first itself.
 DONORS = ("segment", "spambase")
 
