@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from factories import classes, labels, mixed_table, values
@@ -110,7 +112,7 @@ def _slope(model, X):
 def test_sets_and_intervals_grow_with_the_confidence():
     X = noisy_classes(300, 1)[0]
     sets = [classifier().predict_set(X, c) for c in (0.5, 0.8, 0.9, 0.95, 0.99)]
-    assert all((small <= large).all() for small, large in zip(sets, sets[1:], strict=False))
+    assert all((small <= large).all() for small, large in pairwise(sets))
     assert sets[0].sum() < sets[-1].sum()
     model, X = regressor(), noisy_values(10, 1)[0]
     widths = [np.ptp(model.predict_interval(X, c), axis=1) for c in (0.5, 0.8, 0.9, 0.99)]
