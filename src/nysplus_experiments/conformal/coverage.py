@@ -136,7 +136,9 @@ def measure(dataset: str, model: str, seed: int) -> Coverage:
         own_rows=n_own,
         own_coverage=own.coverage,
         own_size=own.size,
-        **novelty,
+        false_alarms=novelty["false_alarms"],
+        swapped=novelty["swapped"],
+        foreign=novelty["foreign"],
         fit_cpu_seconds=fitted.cpu_seconds,
     )
 

@@ -7,6 +7,7 @@ others; its cross method fits five models, and keeps all of them to predict.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
 from typing import Any
@@ -39,25 +40,24 @@ class Peer(Row, key="dataset method seed"):
     fit_cpu_seconds: float
 
 
-def _split(model: Any, split: Split, seed: int) -> Any:
-    from mapie.classification import SplitConformalClassifier
-    from mapie.regression import SplitConformalRegressor
+def _mapie(method: str, split: Split) -> Any:
+    """Return MAPIE's class of a method, "Split" or "Cross"."""
+    kind = "Regressor" if split.regression else "Classifier"
+    module = "mapie.regression" if split.regression else "mapie.classification"
+    return getattr(import_module(module), f"{method}Conformal{kind}")
 
+
+def _split(model: Any, split: Split, seed: int) -> Any:
     groups = None if split.regression else split.y
     parts = train_test_split(
         split.X, split.y, test_size=CALIBRATION_SHARE, random_state=seed, stratify=groups
     )
-    kind: Any = SplitConformalRegressor if split.regression else SplitConformalClassifier
-    found = kind(model, confidence_level=CONFIDENCE, prefit=False)
+    found = _mapie("Split", split)(model, confidence_level=CONFIDENCE, prefit=False)
     return found.fit(parts[0], parts[2]).conformalize(parts[1], parts[3])
 
 
 def _cross(model: Any, split: Split, seed: int) -> Any:
-    from mapie.classification import CrossConformalClassifier
-    from mapie.regression import CrossConformalRegressor
-
-    kind: Any = CrossConformalRegressor if split.regression else CrossConformalClassifier
-    found = kind(model, confidence_level=CONFIDENCE, cv=FOLDS, random_state=seed)
+    found = _mapie("Cross", split)(model, confidence_level=CONFIDENCE, cv=FOLDS, random_state=seed)
     return found.fit_conformalize(split.X, split.y)
 
 
