@@ -32,8 +32,8 @@ class CalibrationRules:
         standard error of a coverage of 90 % is then .7 points.
     counted_leverage : float
         How often the leverage of a row is counted where its target had a part in the choice of the
-        landmarks: the row would also have other landmarks if it were left out. Of 1, 1.5 and 2, 2
-        has the coverage nearest to the confidence on most of 27 tables with 200 landmarks.
+        landmarks: without the row they would be elsewhere. Of 1, 1.5 and 2, 2 has the coverage
+        nearest to the confidence on most datasets with 200 landmarks.
     novelty_rows : int
         Rows whose similarity to the nearest landmark is compared with: 1 in 1000 is seen.
     """

@@ -355,7 +355,7 @@ class KernelMachine(TrustMixin, AdvisingMixin, CallbackSupportMixin):
         """Bytes of landmarks, coefficients, intercepts, map, centre, linear term and encoder.
 
         Numbers that `predict` does not need are not counted: the slope of probabilities, and the
-        quantiles of prediction sets and of novelty, which take some 0.4 kB in a file.
+        quantiles of prediction sets and of novelty, which take some 0.5 kB in a file.
         """
         return self.expansion_.n_bytes
 

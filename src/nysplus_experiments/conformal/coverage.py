@@ -53,8 +53,8 @@ class Coverage(Row, key="dataset model seed"):
 
     ``score`` is the accuracy in percent, or the RMSE in standard deviations of the test target.
     ``size`` is the mean number of classes in a set, or the width of an interval in the same
-    deviations; ``own_`` is after `calibrate`. The three last are percentages of test rows above a
-    novelty of .99, and areas under ROC curves.
+    deviations; ``own_`` is after `calibrate`. ``false_alarms`` are percentages of test rows above a
+    novelty of .99; the three columns after it are areas under ROC curves.
     """
 
     dataset: str
@@ -75,6 +75,7 @@ class Coverage(Row, key="dataset model seed"):
     false_alarms: float | None
     swapped: float | None
     foreign: float | None
+    scaled: float | None
     fit_cpu_seconds: float
 
 
@@ -139,6 +140,7 @@ def measure(dataset: str, model: str, seed: int) -> Coverage:
         false_alarms=novelty["false_alarms"],
         swapped=novelty["swapped"],
         foreign=novelty["foreign"],
+        scaled=novelty["scaled"],
         fit_cpu_seconds=fitted.cpu_seconds,
     )
 
@@ -148,9 +150,13 @@ def _novelty(
 ) -> dict[str, float | None]:
     """Return the share of test rows that count as foreign, and areas under ROC curves."""
     if not machine.expansion_.measures_similarity:  # a linear function of a table
-        return dict.fromkeys(("false_alarms", "swapped", "foreign"))
+        return dict.fromkeys(("false_alarms", "swapped", "foreign", "scaled"))
     rng, familiar = np.random.RandomState(seed), machine.novelty(X)
-    strange = {"swapped": swapped(X, rng), "foreign": foreign(X, split.X, dataset, rng)}
+    strange = {
+        "swapped": swapped(X, rng),
+        "foreign": foreign(X, dataset, rng, None),
+        "scaled": foreign(X, dataset, rng, split.X),
+    }
     areas = {
         name: None if rows is None else _area(familiar, machine.novelty(rows))
         for name, rows in strange.items()

@@ -85,14 +85,15 @@ def novelty_table(rows: pd.DataFrame) -> str:
     for model, title in MODELS.items():
         own = means[means["model"] == model]
         cells = []
-        for name in ("foreign", "swapped"):
+        for name in ("foreign", "swapped", "scaled"):
             known = own[name].dropna()
             share = f"{int((known >= 0.9).sum())} of {len(known)}"
             cells += [f"{known.mean():.3f}", share] if len(known) else [MISSING] * 2
         if len(own):
             lines.append([title, *cells, percent(own["false_alarms"].mean())])
-    header = ("model", "rows of another table", "at least .9", "columns in another order")
-    return markdown((*header, "at least .9", "test rows above .99, %"), lines)
+    kinds = ("rows of another table", "columns in another order", "scaled rows of another table")
+    header = [cell for kind in kinds for cell in (kind, "at least .9")]
+    return markdown(("model", *header, "test rows above .99, %"), lines)
 
 
 def peers_table(rows: pd.DataFrame) -> str:

@@ -72,24 +72,25 @@ def swapped(frame: pd.DataFrame, rng: np.random.RandomState) -> pd.DataFrame | N
 
 
 def foreign(
-    frame: pd.DataFrame, training: pd.DataFrame, dataset: str, rng: np.random.RandomState
+    frame: pd.DataFrame, dataset: str, rng: np.random.RandomState, training: pd.DataFrame | None
 ) -> pd.DataFrame | None:
-    """Return rows of another table, with the mean and the spread that the training rows have.
+    """Return rows of another table, by default as they are; None if there are no numbers.
 
-    Columns of numbers come from the other table, nominal ones from rows of this one at random; None
-    if there are no numbers.
+    Columns of numbers come from the other table, nominal ones from rows of this one at random.
+    Given training rows, numbers are scaled to the mean and the standard deviation of each column.
     """
     donor = load_table(DONORS[dataset == DONORS[0]]).frame.to_numpy(np.float64)
-    donor = (donor - donor.mean(axis=0)) / np.maximum(donor.std(axis=0), 1e-12)
+    if training is not None:
+        donor = (donor - donor.mean(axis=0)) / np.maximum(donor.std(axis=0), 1e-12)
     donor = donor[rng.randint(len(donor), size=len(frame))]
     nominal, columns = nominal_columns(frame), {}
     if len(nominal) == frame.shape[1]:
         return None
     for position, name in enumerate(frame):
-        own = training[name]
         if name in nominal:
             columns[name] = frame[name].sample(frac=1.0, random_state=rng).to_numpy()
-        else:
-            numbers = donor[:, position % donor.shape[1]]
-            columns[name] = own.mean() + own.std() * numbers
+            continue
+        columns[name] = donor[:, position % donor.shape[1]]
+        if training is not None:
+            columns[name] = training[name].mean() + training[name].std() * columns[name]
     return pd.DataFrame(columns, index=frame.index).astype(frame.dtypes)

@@ -49,8 +49,9 @@ def test_tables_without_numbers_have_no_foreign_rows(rng, monkeypatch):
     donor = type("Donor", (), {"frame": pd.DataFrame(rng.rand(30, 2))})
     monkeypatch.setattr("nysplus_experiments.conformal.rows.load_table", lambda name: donor)
     rows = frame()
-    assert foreign(rows[["kind"]], rows[["kind"]], "car", rng) is None
-    found = foreign(rows, rows, "car", rng)
+    assert foreign(rows[["kind"]], "car", rng, None) is None
+    assert foreign(rows, "car", rng, None)["b"].between(0, 1).all()
+    found = foreign(rows, "car", rng, rows)
     assert found["b"].mean() == pytest.approx(rows["b"].mean(), abs=0.5)
     assert found["kind"].dtype == rows["kind"].dtype
 
