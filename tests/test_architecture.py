@@ -24,7 +24,7 @@ ORDER = """
     kernels _holdout _adam
     expansion
     _ridge _bytes
-    landmarks
+    conformal landmarks
     _tuning _learning
     _fit
     pipelines

@@ -304,6 +304,25 @@ class KernelExpansion:
 
     def __call__(self, X: Any, block_rows: int | None = None) -> Float:
         """Return the scores of shape (rows, L). O(n (r + L)) a row, in blocks of `block_rows`."""
+        return self._in_blocks(X, self._block, (self.dual_coef.shape[1],), block_rows)
+
+    @property
+    def measures_similarity(self) -> bool:
+        """Whether the largest kernel value of a row tells how close the nearest landmark is."""
+        return self.kernel.unit_diagonal and self.landmarks.shape[0] > 0
+
+    def similarity(self, X: Any) -> Float:
+        """Return the largest kernel value of each row, ``max_j k((E(x) − c)P, z_j)``."""
+        return self._in_blocks(X, self._largest_value, ())
+
+    def _in_blocks(
+        self,
+        X: Any,
+        function: Callable[[Any], Float],
+        shape: tuple[int, ...],
+        block_rows: int | None = None,
+    ) -> Float:
+        """Return a function of rows that has results of a shape, in blocks and in threads."""
         n, r = self.landmarks.shape
         dtype = self.dual_coef.dtype
         d = X.shape[1] if self.encoder is None else self.encoder.n_columns
@@ -319,13 +338,13 @@ class KernelExpansion:
         slices = row_slices(X.shape[0], width * dtype.itemsize, most)
         if len(slices) == 1:
             with one_blas_thread():  # as in the threads of more than one block
-                return self._block(X)
-        scores = np.empty((X.shape[0], self.dual_coef.shape[1]), dtype=dtype)
+                return function(X)
+        results = np.empty((X.shape[0], *shape), dtype=dtype)
         for rows, part in zip(
-            slices, in_threads(lambda rows: self._block(X[rows]), slices), strict=True
+            slices, in_threads(lambda rows: function(X[rows]), slices), strict=True
         ):
-            scores[rows] = part
-        return scores
+            results[rows] = part
+        return results
 
     def _block(self, X: Any) -> Float:
         dtype = self.dual_coef.dtype
@@ -337,12 +356,23 @@ class KernelExpansion:
         scores += self.intercept
         return scores
 
+    def _largest_value(self, X: Any) -> Float:
+        if self.encoder is not None:
+            X = self.encoder(X, self.dual_coef.dtype)
+        largest: Float = self._kernel_values(X).max(axis=1)
+        return largest
+
     def _kernel_part(self, X: Any) -> Float:
         """Return ``k((X − c)P, Z) A`` for rows that are encoded."""
         (n, L), dtype = self.dual_coef.shape, self.dual_coef.dtype
         if n == 0:
             return np.zeros((X.shape[0], L), dtype=dtype)
+        return self._kernel_values(X) @ self.dual_coef
+
+    def _kernel_values(self, X: Any) -> Float:
+        """Return ``k((X − c)P, Z)`` for rows that are encoded."""
+        dtype = self.dual_coef.dtype
         if self.center is not None:
             wide = np.result_type(float_dtype(X.dtype), dtype)
             X = project(X.astype(wide, copy=False), None, self.center)
-        return self._columns(_rounded(X, dtype)) @ self.dual_coef
+        return self._columns(_rounded(X, dtype))

@@ -154,7 +154,7 @@ def test_all_kinds_of_targets_are_learned(kind, targets_of, rng):
 
 def _evaluated(outputs, unrefined, targets):
     n = len(outputs)
-    scores = ValidationScores(targets, np.ones(n), outputs, unrefined, np.arange(n))
+    scores = ValidationScores(targets, np.ones(n), outputs, unrefined, np.arange(n), np.ones(n))
     return Evaluation(None, (), (), scores)
 
 

@@ -14,12 +14,12 @@ pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 
 import typer
-from command_line import invoke, run, write_csv
+from command_line import failure, invoke, run, write_csv
 
 import nysplus
 from nysplus.cli import app
 
-COMMANDS = tuple("train predict evaluate explain inspect compress export serve compare".split())
+COMMANDS = "train predict evaluate explain inspect compress export serve compare".split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -58,6 +58,29 @@ def test_columns_in_any_order_and_new_levels(model, table, tmp_path):
         vehicle=["rocket", ""],
     )
     assert len(run("predict", model, vehicles).splitlines()) == 3
+
+
+def test_prediction_sets_are_those_of_the_library(model, table, tmp_path):
+    out, loaded = tmp_path / "sets.csv", nysplus.load(model)
+    run("predict", model, table, "--proba", "--sets", "0.95", out=out)
+    found, sets = rows_of(out), loaded.predict_set(str(table), 0.95)
+    assert [row["set"] for row in found] == ["|".join(loaded.classes_[row]) for row in sets]
+    lines = run("predict", model, table, "--json", "--sets", "0.95").splitlines()
+    assert [json.loads(line)["set"] for line in lines] == [
+        loaded.classes_[row].tolist() for row in sets
+    ]
+    assert "between 0 and 1" in failure("predict", model, table, "--sets", "90")
+
+
+def test_intervals_are_those_of_the_library(tmp_path):
+    rng = np.random.RandomState(0)
+    x = rng.rand(200)
+    rows = write_csv(tmp_path / "rows.csv", x=x, y=x + 0.1 * rng.randn(200))
+    run("train", rows, "--target", "y", "--budget", "1kB", "--no-refine", out=tmp_path / "m.nys")
+    lines = run("predict", tmp_path / "m.nys", rows, "--sets", "0.8", "--json").splitlines()
+    ends = [[json.loads(line)["low"], json.loads(line)["high"]] for line in lines]
+    expected = nysplus.load(tmp_path / "m.nys").predict_interval(str(rows), 0.8)
+    np.testing.assert_allclose(ends, expected)
 
 
 def test_json_lines(model, table):

@@ -44,7 +44,7 @@ def test_landmarks_move_to_where_the_function_is(rng):
     Y = np.exp(-8 * (X - 7.3) ** 2)
     start = np.array([[1.0], [4.0], [6.8]])
     kernel = RBF(8.0)
-    got, evaluations = descent.moved(kernel, rows_of(X, Y), start, rng)
+    got, evaluations, _ = descent.moved(kernel, rows_of(X, Y), start, rng)
     assert np.abs(got - 7.3).min() < 0.05 < np.abs(start - 7.3).min()
     assert evaluations > 0
     assert start.tolist() == [[1.0], [4.0], [6.8]]
@@ -54,20 +54,20 @@ def test_the_start_stays_if_no_step_is_better(rng):
     X = rng.rand(500, 1)
     start = np.linspace(0, 1, 30)[:, None]
     wild = DescentRules(rate=100.0, few_steps_rate=100.0)  # leads away from all rows
-    got, _ = descent.moved(RBF(30.0), rows_of(X, np.sin(9 * X)), start, rng, wild)
+    got, *_ = descent.moved(RBF(30.0), rows_of(X, np.sin(9 * X)), start, rng, wild)
     np.testing.assert_array_equal(got, start)
 
 
 def test_constant_targets_and_repeated_rows(rng):
     X = np.repeat(rng.rand(20, 2), 10, axis=0)
     start = X[:5].copy()  # five equal landmarks
-    got, _ = descent.moved(RBF(1.0), rows_of(X, np.ones((200, 1))), start, rng)
+    got, *_ = descent.moved(RBF(1.0), rows_of(X, np.ones((200, 1))), start, rng)
     assert np.isfinite(got).all()
 
 
 def test_float32_rows_keep_their_type(rng):
     X = rng.rand(300, 2).astype(np.float32)
-    got, _ = descent.moved(RBF(1.0), rows_of(X, X[:, :1].astype(float)), X[:4].copy(), rng)
+    got, *_ = descent.moved(RBF(1.0), rows_of(X, X[:, :1].astype(float)), X[:4].copy(), rng)
     assert got.dtype == np.float32
 
 
@@ -93,6 +93,8 @@ def test_kernel_evaluations_are_counted(rng):
             return lambda X: (seen.append(len(X) * len(Z)), bound(X))[1]
 
     rules = DescentRules(max_steps=5)
-    _, evaluations = descent.moved(Counting(1.0), rows_of(X, X[:, :1]), rng.rand(20, 2), rng, rules)
+    _, evaluations, _ = descent.moved(
+        Counting(1.0), rows_of(X, X[:, :1]), rng.rand(20, 2), rng, rules
+    )
     # no slopes are taken after the last step
     assert evaluations == sum(seen) + 320 * 20

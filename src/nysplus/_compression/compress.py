@@ -268,7 +268,7 @@ def _copy(model: Any, small: SmallerModel, outer: Outer, scaling: Scaling | None
     copy = clone(model).set_params(n_components=n)
     copy._adopt(
         replace(
-            fitted,
+            fitted if small.expansion is fitted.expansion else fitted.without_calibration(),
             expansion=outer.around(small.expansion),
             scaling=scaling or fitted.scaling,
             landmark_indices=(

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from nysplus._fit.calibration import scaling_of
 from nysplus._fit.model import Columns, FittedModel
-from nysplus._fit.pipeline import FitRules, ModelSize, choose_landmarks, resolve_kernel, scaling_of
+from nysplus._fit.pipeline import ModelSize, choose_landmarks, resolve_kernel
 from nysplus._fit.plan import Plan
 from nysplus._fit.table import table_of
 from nysplus._ridge.running import RunningFit
@@ -84,7 +85,7 @@ def add_rows(
         ),
         code=code,
         columns=columns,
-        scaling=scaling_of(running.left_out(problem, alpha), code, FitRules()),
+        scaling=scaling_of(running.left_out(problem, alpha), code),
         alpha=alpha,
         solver=SOLVER,
         landmark_indices=indices,
@@ -209,6 +210,7 @@ def _same_code(first: Code | None, second: Code | None) -> bool:
 def _solved(model: FittedModel, running: RunningFit, alpha: float) -> FittedModel:
     """Return the model that follows from sums for one ridge."""
     expansion = replace(running.expansion(alpha), encoder=model.expansion.encoder)
+    model = model.without_calibration()
     return replace(model, expansion=expansion, alpha=alpha, solver=SOLVER, running=running)
 
 

@@ -21,6 +21,7 @@ from nysplus._fit.table import Table
 from nysplus._holdout import NOISE_SHARE, PairedComparison, best_of
 from nysplus._ridge.linear import LinearFunction, LinearPath, row_losses
 from nysplus._ridge.probability import Scaling, fit_scaling
+from nysplus._rows.accumulators import ScoredRows
 from nysplus._rows.blocks import Block
 from nysplus._rows.encoded import Encoding, TableEncoding
 from nysplus._runtime.record import Trial
@@ -95,12 +96,15 @@ class LinearModel:
         The ridge.
     scaling : Scaling or None
         From scores to probabilities; None for values.
+    held_out : ScoredRows
+        Outputs for held-out rows of the same function fitted without them.
     """
 
     expansion: KernelExpansion
     code: TableCode
     alpha: float
     scaling: Scaling | None
+    held_out: ScoredRows
 
 
 @dataclass(frozen=True)
@@ -306,6 +310,7 @@ class _Search:
             best.encoding.code,
             final.alpha,
             scaling,
+            held_out.scored(best.scores / unit),
         )
 
     def _type(self, best: _Candidate, held_out: Block, dtypes: tuple[str, ...]) -> str:

@@ -15,6 +15,7 @@ from nysplus._rows.blocks import Block
 from nysplus._rows.slicing import float_dtype
 from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
+from nysplus.conformal import Calibration, Novelty, class_scores
 from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion
 
@@ -73,6 +74,11 @@ class FittedModel:
     scaling : Scaling or None
         From scores to probabilities; None for values, and for an imported classifier whose
         probabilities are not known.
+    calibration : Calibration or None
+        Bounds of prediction sets and intervals; None where no rows were left out or held out.
+    familiar : Novelty or None
+        Similarity of rows to the landmarks, with which that of others is compared; None where no
+        rows were seen, or the kernel does not measure similarity.
     alpha : float or None
         The ridge; None for an imported model.
     solver : str
@@ -95,6 +101,8 @@ class FittedModel:
     code: TargetCode
     columns: Columns
     scaling: Scaling | None = None
+    calibration: Calibration | None = None
+    familiar: Novelty | None = None
     alpha: float | None = None
     solver: str = ""
     landmark_indices: npt.NDArray[np.intp] | None = None
@@ -121,6 +129,33 @@ class FittedModel:
         """Return the probabilities of each class or label for checked rows."""
         assert self.scaling is not None
         return self.scaling.probabilities(self.expansion(X))
+
+    def prediction_sets(self, X: Any, bounds: Float) -> npt.NDArray[np.bool_]:
+        """Return whether each class is in the prediction set, for checked rows."""
+        return self.sets_of_scores(self.expansion(X), bounds)
+
+    def sets_of_scores(self, scores: Float, bounds: Float) -> npt.NDArray[np.bool_]:
+        """Return whether each class is in the prediction set, for rows of these scores."""
+        return np.asarray(class_scores(scores, self.scaling) <= bounds)
+
+    def intervals(self, X: Any, bounds: Float) -> Float:
+        """Return the lower and the upper ends of the values' intervals, for checked rows."""
+        return self.intervals_of_scores(self.expansion(X), bounds)
+
+    def intervals_of_scores(self, scores: Float, bounds: Float) -> Float:
+        """Return the ends of the intervals, for rows of these scores."""
+        values = scores.astype(np.float64, copy=False)
+        ends: Float = np.stack([values - bounds, values + bounds], axis=1)
+        return ends[:, :, 0] if getattr(self.code, "flat", False) else ends
+
+    def novelty(self, X: Any) -> Float:
+        """Return the novelty of checked rows."""
+        assert self.familiar is not None
+        return self.familiar(self.expansion.similarity(X))
+
+    def without_calibration(self) -> FittedModel:
+        """Return the model without bounds and similarities, which belong to another function."""
+        return replace(self, calibration=None, familiar=None)
 
 
 def adopt(estimator: Any, columns: Columns, **fitted: Any) -> None:

@@ -10,6 +10,14 @@ import numpy as np
 from nysplus._bytes.budget import Budget, NoRoomError, Size
 from nysplus._bytes.center import center_of
 from nysplus._bytes.quantise import quantise
+from nysplus._fit.calibration import DEFAULT_RULES as CALIBRATION_RULES
+from nysplus._fit.calibration import (
+    CalibrationRules,
+    LeftOut,
+    calibrate_refined,
+    calibrate_ridge,
+    novelty_of,
+)
 from nysplus._fit.feature_range import check_range
 from nysplus._fit.feature_scales import warn_of_scales
 from nysplus._fit.growth import grown_size
@@ -18,7 +26,6 @@ from nysplus._fit.linear import LinearModel, LinearRules, linear_candidate, only
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.plan import Plan, warn_of_memory
 from nysplus._fit.reasons import Outcome, fit_report
-from nysplus._fit.report import HeldOutScore
 from nysplus._fit.size import (
     ChosenSize,
     HeldOutScores,
@@ -31,8 +38,7 @@ from nysplus._fit.unpredicted import warn_of_unpredicted
 from nysplus._learning.augmentation import Augmentation
 from nysplus._learning.refine import Refined, refine
 from nysplus._ridge.fit import ExpansionFit
-from nysplus._ridge.leave_one_out import LeaveOneOut
-from nysplus._ridge.probability import Scaling, fit_scaling
+from nysplus._rows.accumulators import ScoredRows
 from nysplus._rows.blocks import Blocks, RowBlocks
 from nysplus._rows.encoded import Encoding, encoded
 from nysplus._rows.projected import projected
@@ -40,6 +46,7 @@ from nysplus._rows.target_codes import TargetCode
 from nysplus._tuning.metric import learn_metric, through
 from nysplus._tuning.width import tune_kernel
 from nysplus._typing import Float
+from nysplus.conformal import calibrated
 from nysplus.encoding.code import Code
 from nysplus.expansion import stored_bytes
 from nysplus.landmarks import Landmarks, LandmarkSelector, Problem, Uniform, select_landmarks
@@ -51,15 +58,14 @@ class FitRules:
 
     Attributes
     ----------
-    scaling_rows : int
-        Rows whose leave-one-out scores set the slope of probabilities: enough for one number.
     max_unrefined : int
         Landmarks at most of the model that refinement under a budget starts from: refined models
         of fewer are better than unrefined models of more.
+    calibration : CalibrationRules
     """
 
-    scaling_rows: int = 1000
     max_unrefined: int = 400
+    calibration: CalibrationRules = CALIBRATION_RULES
 
 
 @dataclass(frozen=True)
@@ -120,12 +126,15 @@ class ModelSize:
         Storage type of an unrefined model under the budget.
     held_out : HeldOutScores or None
         Of a model of this size, where it was compared with others.
+    outputs : ScoredRows or None
+        Outputs of that model for the held-out rows.
     """
 
     n: int
     budget: Budget | None = None
     dtype: str | None = None
     held_out: HeldOutScores | None = None
+    outputs: ScoredRows | None = None
 
 
 def fit_model(
@@ -188,27 +197,30 @@ def fit_model(
         return linear_model(plan, linear, table, code, columns, evaluations)
     with record.timed("storage"):
         stored, resolved = store_model(resolved, size, refined, rounding)
+    indices = None if stored.kept else landmarks.indices
     with record.timed("probabilities"):
         rows = rows_in_memory(resolved, fit)
         if code.discrete and rows is not None:
             warn_of_unpredicted(stored.expansion, rows, code)
-        scaling, left_out = stored.scaling, None
-        if scaling is None:
-            scaling, left_out = scored_scaling(fit.left_out, code, rules)
+        left_out = left_out_scores(resolved, size, landmarks, fit, stored, code, rules)
+        compared = indices if rows is resolved.given else None
+        familiar = novelty_of(stored.expansion, rows or resolved.given, compared)
     model = FittedModel(
         expansion=replace(stored.expansion.with_center(resolved.center), encoder=resolved.code),
         code=code,
         columns=columns,
-        scaling=scaling,
+        scaling=left_out.scaling,
+        calibration=left_out.calibration,
+        familiar=familiar,
         alpha=fit.alpha,
         solver=fit.solver,
-        landmark_indices=None if stored.kept else landmarks.indices,
+        landmark_indices=indices,
         refined=stored.kept,
         n_kernel_evaluations=evaluations,
         n_passes=blocks.progress.passes,
     )
     outcome = Outcome(
-        None if plan.refinement is None else refined, rejected, size.held_out, left_out
+        None if plan.refinement is None else refined, rejected, size.held_out, left_out.accuracy
     )
     report = fit_report(model, plan, record, blocks.n_candidates, outcome)
     return replace(model, report=report)
@@ -251,6 +263,7 @@ def linear_model(
         code=code,
         columns=columns,
         scaling=linear.scaling,
+        calibration=calibrated(linear.held_out, code, linear.scaling, "held-out rows"),
         alpha=linear.alpha,
         solver="linear",
         refined=False,
@@ -342,7 +355,8 @@ def choose_model_size(
         n, dtypes = min(sizes[-1].n, rules.max_unrefined), sizes[-1].dtypes
         return ModelSize(n, resolved.budget, dtypes[0])
     found = _chosen_size(resolved, sizes, rng)
-    return ModelSize(found.size.n, resolved.budget, found.size.dtypes[0], found.held_out)
+    scores = found.held_out, found.outputs
+    return ModelSize(found.size.n, resolved.budget, found.size.dtypes[0], *scores)
 
 
 def _chosen_size(resolved: Resolved, sizes: list[Size], rng: np.random.RandomState) -> ChosenSize:
@@ -418,19 +432,18 @@ def store_model(
     return replace(refined, expansion=model), resolved
 
 
-def scaling_of(left_out: LeaveOneOut, code: TargetCode, rules: FitRules) -> Scaling | None:
-    """Return the slope of probabilities from leave-one-out scores; None for values."""
-    return scored_scaling(left_out, code, rules)[0]
-
-
-def scored_scaling(
-    left_out: LeaveOneOut, code: TargetCode, rules: FitRules
-) -> tuple[Scaling | None, HeldOutScore | None]:
-    """Return the slope of probabilities, and the accuracy of the same leave-one-out scores."""
-    if not code.discrete:
-        return None, None
-    some = left_out.scores(rules.scaling_rows)
-    targets, weight = code.as_targets(some.Y), some.weight
-    accuracy = float(weight @ targets.row_scores(some.scores) / weight.sum())
-    scaling = fit_scaling(some.scores, targets.labels, weight)
-    return scaling, HeldOutScore("leave-one-out accuracy", accuracy, len(weight))
+def left_out_scores(
+    resolved: Resolved,
+    size: ModelSize,
+    landmarks: Landmarks,
+    fit: ExpansionFit,
+    stored: Refined,
+    code: TargetCode,
+    rules: FitRules,
+) -> LeftOut:
+    """Return probabilities and prediction sets, from rows that were left out or held out."""
+    if stored.kept:
+        return calibrate_refined(stored, code)
+    return calibrate_ridge(
+        fit.left_out, code, resolved.selector, landmarks, size.outputs, rules.calibration
+    )

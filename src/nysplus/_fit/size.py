@@ -19,13 +19,14 @@ from nysplus._bytes.budget import (
     most_landmarks,
 )
 from nysplus._bytes.quantise import compared_types, out_of_range, quantise
-from nysplus._holdout import best_of, row_scores, split
+from nysplus._holdout import best_of, split
+from nysplus._rows.accumulators import ScoredRows
 from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.projected import projected
+from nysplus._rows.targets import Targets
 from nysplus._runtime.progress import Progress
 from nysplus._runtime.record import Trial
 from nysplus._typing import Float
-from nysplus.expansion import KernelExpansion
 from nysplus.landmarks import Landmarks, LandmarkSelector, Problem, select_landmarks
 
 # Rows held out, and rows to fit to: 20,000, or ten per landmark.
@@ -121,9 +122,9 @@ class HeldOutScores:
     weight: Float
 
     @classmethod
-    def of(cls, model: KernelExpansion, held_out: Block) -> HeldOutScores:
-        """Score a model."""
-        return cls(held_out.numbers, row_scores(model, held_out), held_out.weight)
+    def of(cls, outputs: ScoredRows, targets: Targets) -> HeldOutScores:
+        """Score the outputs of a model."""
+        return cls(outputs.rows, targets.row_scores(outputs.scores), outputs.weight)
 
     @property
     def mean(self) -> float:
@@ -148,10 +149,13 @@ class ChosenSize:
         With a single storage type.
     held_out : HeldOutScores or None
         Of a model of this size; None where there was no choice.
+    outputs : ScoredRows or None
+        Outputs of the same model for the same rows.
     """
 
     size: Size
     held_out: HeldOutScores | None = None
+    outputs: ScoredRows | None = None
 
 
 def choose_size(
@@ -185,7 +189,8 @@ def choose_size(
     if not always and len(sizes) == 1 and sizes[0].dtypes in (("int8",), ("float32",)):
         return ChosenSize(sizes[0])
     held_out, rows = trial_rows(given, max(size.n for size in sizes), rng)
-    problem = replace(problem, blocks=projected(rows, projection))
+    problem, targets = replace(problem, blocks=projected(rows, projection)), held_out.targets
+    assert targets is not None
 
     def versions(size: Size) -> Iterator[Version]:
         """Yield the model of a size in the storage types that are compared."""
@@ -193,8 +198,9 @@ def choose_size(
         exact = replace(problem.fit(Z, rng).expansion, projection=projection)
         for dtype in compared_types(exact, size.dtypes):
             model = quantise(exact, dtype, rows, rng)
-            found = HeldOutScores.of(model, held_out)
-            chosen = ChosenSize(replace(size, dtypes=(dtype,)), found)
+            outputs = held_out.scored(model(held_out.X))
+            found = HeldOutScores.of(outputs, targets)
+            chosen = ChosenSize(replace(size, dtypes=(dtype,)), found, outputs)
             yield Version(found.mean, -model.n_bytes, chosen)
         advance(rows.n_rows)
 

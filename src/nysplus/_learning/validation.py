@@ -13,6 +13,7 @@ from nysplus._holdout import PairedComparison, Positions
 from nysplus._learning.gradients import Parameters
 from nysplus._learning.setup import score_unit
 from nysplus._ridge.probability import Scaling, fit_scaling
+from nysplus._rows.accumulators import ScoredRows
 from nysplus._rows.blocks import Block
 from nysplus._rows.targets import Targets
 from nysplus._typing import Float
@@ -66,6 +67,8 @@ class ValidationScores:
         The same by the unrefined model.
     rows : ndarray of int
         Numbers of the rows.
+    counts : ndarray of shape (rows,)
+        The weight without class weights.
     """
 
     targets: Targets
@@ -73,6 +76,7 @@ class ValidationScores:
     outputs: Float
     unrefined_outputs: Float
     rows: Positions
+    counts: Float
 
     @classmethod
     def of(
@@ -87,12 +91,20 @@ class ValidationScores:
             np.concatenate([model.outputs for model in models]),
             np.concatenate([fold.outputs for fold in folds]),
             rows.numbers[held_out],
+            rows.counts[held_out],
         )
 
     @property
     def unrefined(self) -> ValidationScores:
         """The scores of the unrefined model in the place of the trained ones."""
         return replace(self, outputs=self.unrefined_outputs)
+
+    @property
+    def scored(self) -> ScoredRows:
+        """The outputs in their unit, with targets and weights."""
+        outputs, Y = self.outputs / self.score_unit, self.targets.coded()
+        nothing = np.zeros(len(Y))
+        return ScoredRows(self.rows, outputs, Y, self.weight, self.counts, nothing)
 
     @property
     def row_scores(self) -> Float:

@@ -8,10 +8,11 @@ from functools import partial
 
 import numpy as np
 
+from nysplus._holdout import Positions
 from nysplus._ridge.path import Solve, left_out_scores
 from nysplus._ridge.problem import RidgeProblem
 from nysplus._rows.accumulators import ScoredRows
-from nysplus._rows.blocks import Block
+from nysplus._rows.blocks import Block, RowBlocks
 from nysplus._typing import Float
 
 
@@ -49,16 +50,23 @@ class LeaveOneOut:
 
         O(b k²) for b rows, at most `most`. On a cluster only the scores travel.
         """
-        found = self._scores(most)
+        return self.scores_of(self.drawn(most))
+
+    def drawn(self, most: int) -> Positions:
+        """Draw rows at random, from those at hand; return their numbers among these, in order."""
+        return np.sort(self.problem.rows_at_hand.sample(most, self.problem.rng))
+
+    def scores_of(self, chosen: Positions, rows: RowBlocks | None = None) -> ScoredRows:
+        """Return the scores of rows by their numbers in `rows`, by default the rows at hand."""
+        rows = self.problem.rows_at_hand if rows is None else rows
+        found = self._scores(chosen, rows)
         if self.in_float64 is not None and np.isnan(found.scores).any():
-            return self.in_float64().scores(most)
+            return self.in_float64().scores_of(chosen, rows)
         return found
 
-    def _scores(self, most: int) -> ScoredRows:
+    def _scores(self, chosen: Positions, rows: RowBlocks) -> ScoredRows:
         """Return the scores, NaN for rows whose leverage is too large."""
         problem = self.problem
-        rows = problem.rows_at_hand
-        chosen = np.sort(rows.sample(most, problem.rng))
         features, inverse = problem.feature_map.features(np.float64), self.inverse
         W, b, mean, weight = self.W, self.b, self.feature_mean, self.weight
         largest = self.max_leverage
@@ -72,7 +80,7 @@ class LeaveOneOut:
             leverage = block.unit_weight * (1.0 / weight + squares)
             alone = left_out_scores(whole, block.Y, leverage)
             alone[leverage > largest] = np.nan
-            return ScoredRows(block.numbers, alone, block.Y, block.weight)
+            return block.scored(alone, leverage)
 
         def chosen_part(block: Block) -> ScoredRows:
             some = block.take(np.flatnonzero(np.isin(block.numbers, chosen)))

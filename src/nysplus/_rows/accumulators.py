@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -236,22 +236,30 @@ class ScoredRows:
     scores, Y : ndarray of shape (b, L)
         Scores and coded targets.
     weight : ndarray of shape (b,)
+    counts : ndarray of shape (b,)
+        The weight without class weights: number of observations that each row stands for.
+    leverage : ndarray of shape (b,)
+        Of each row in the fit whose leave-one-out scores these are; 0 for held-out rows.
     """
 
     rows: npt.NDArray[np.intp]
     scores: Float
     Y: Float
     weight: Float
+    counts: Float
+    leverage: Float
 
     @classmethod
     def zero(cls, n_outputs: int) -> ScoredRows:
         """Return the scores of no rows."""
         nothing = np.zeros((0, n_outputs))
-        return cls(np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros(0))
+        return cls(np.zeros(0, dtype=np.intp), nothing, nothing, *np.zeros((3, 0)))
+
+    def take(self, positions: npt.NDArray[np.intp]) -> ScoredRows:
+        """Return some of these rows, by their positions here."""
+        return ScoredRows(*(getattr(self, field.name)[positions] for field in fields(self)))
 
     def __iadd__(self, other: ScoredRows) -> ScoredRows:
-        self.rows = np.concatenate([self.rows, other.rows])
-        self.scores = np.concatenate([self.scores, other.scores])
-        self.Y = np.concatenate([self.Y, other.Y])
-        self.weight = np.concatenate([self.weight, other.weight])
+        for part in (field.name for field in fields(self)):
+            setattr(self, part, np.concatenate([getattr(self, part), getattr(other, part)]))
         return self

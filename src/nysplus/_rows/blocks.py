@@ -20,7 +20,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.random import sample_without_replacement
 
-from nysplus._rows.accumulators import ClassRows, MeanAndScatter, TopRows, row_numbers
+from nysplus._rows.accumulators import (
+    ClassRows,
+    MeanAndScatter,
+    ScoredRows,
+    TopRows,
+    row_numbers,
+)
 from nysplus._rows.slicing import float_dtype, row_slices
 from nysplus._rows.targets import DiscreteTargets, Targets
 from nysplus._runtime.checkpoint import Journal, Step
@@ -94,6 +100,11 @@ class Block:
         """Targets that are classes or labels."""
         assert self.targets is not None
         return self.targets.labels
+
+    def scored(self, scores: Float, leverage: Float | None = None) -> ScoredRows:
+        """Return scores of these rows with their targets and weights."""
+        leverage = np.zeros(len(self)) if leverage is None else leverage
+        return ScoredRows(self.numbers, scores, self.Y, self.weight, self.counts, leverage)
 
     @property
     def counts(self) -> Float:

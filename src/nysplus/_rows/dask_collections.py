@@ -151,8 +151,9 @@ def lazily(X: Any, function: Callable[[Any], Any], width: int, names: Iterable[s
     X = X.rechunk({1: X.shape[1]})
     if example.ndim == 1:
         return X.map_blocks(function, dtype=example.dtype, drop_axis=1, meta=example)
-    chunks = X.chunks[0], (example.shape[1],)
-    return X.map_blocks(function, dtype=example.dtype, chunks=chunks, meta=example)
+    chunks = X.chunks[0], *((width,) for width in example.shape[1:])
+    new = list(range(2, example.ndim)) or None
+    return X.map_blocks(function, dtype=example.dtype, chunks=chunks, new_axis=new, meta=example)
 
 
 def _of_block(block: Any, function: Callable[[Any], Any]) -> Any:

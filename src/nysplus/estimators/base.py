@@ -49,6 +49,7 @@ from nysplus._typing import Float, Kind
 from nysplus._validation import check_count, check_some_weigh
 from nysplus.encoding import ImageEncoder
 from nysplus.encoding.parameter import table_encoder
+from nysplus.estimators.trust import TrustMixin
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import RBF, make_kernel
 from nysplus.persistence import save
@@ -71,7 +72,7 @@ def sums_rows(estimator: KernelMachine) -> bool:
     return True
 
 
-class KernelMachine(AdvisingMixin, CallbackSupportMixin):
+class KernelMachine(TrustMixin, AdvisingMixin, CallbackSupportMixin):
     """Base of the classifier and the regressor.
 
     Everything fitted is in one record, `_model`; the fitted attributes are views of it.
@@ -351,7 +352,11 @@ class KernelMachine(AdvisingMixin, CallbackSupportMixin):
 
     @property
     def model_bytes_(self) -> int:
-        """Bytes of landmarks, coefficients, intercepts, map, centre, linear term and encoder."""
+        """Bytes of landmarks, coefficients, intercepts, map, centre, linear term and encoder.
+
+        Numbers that `predict` does not need are not counted: the slope of probabilities, and the
+        quantiles of prediction sets and of novelty, which take some 0.5 kB in a file.
+        """
         return self.expansion_.n_bytes
 
     @property

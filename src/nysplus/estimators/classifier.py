@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from nysplus._rows.target_codes import ClassCode, TargetCode
 from nysplus._runtime.progress import with_callbacks
 from nysplus._typing import Float
 from nysplus.estimators.base import KernelMachine, sums_rows
+from nysplus.estimators.trust import masked
 from nysplus.persistence import loadable
 
 
@@ -361,6 +363,92 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore"):
             logarithms: Float = np.log(self.predict_proba(X))
         return logarithms
+
+    def predict_set(self, X: Any, confidence: float = 0.9) -> npt.NDArray[np.bool_]:
+        """Return a set of classes for each row, which has the true one with a given probability.
+
+        The set has the classes whose probability is at least a bound: one minus the conformal
+        quantile of ``1 − p`` of the true class, over rows that the model was not fitted to (see
+        :mod:`nysplus.conformal`). After `fit` these are leave-one-out scores, or scores of the
+        rows that a search for the size or `refine` has held out. The coverage is then approximate;
+        `calibrate` with rows of their own makes it exact for rows of the same distribution.
+
+        A set may be empty: no class is as probable as true classes usually are. If the accuracy
+        is above `confidence`, some sets have to be.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
+        confidence : float, default=0.9
+            Share of rows whose set has the true class, between 0 and 1. Bounds are kept for
+            multiples of .01 from .5 on, of .05 below, of .001 above .99, and for .9999; other
+            numbers are raised to the next of these.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_rows, n_classes)
+            Columns in the order of `classes_`. Lazy for Dask collections.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from nysplus import NystroemClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = NystroemClassifier(10, random_state=0).fit(X, y)
+        >>> model.predict_set(X[:2], confidence=0.95).tolist()
+        [[True, False, False], [True, False, False]]
+        """
+        bounds = self._bounds(confidence, "predict_set")
+        sets: npt.NDArray[np.bool_] = self._apply(
+            X, partial(FittedModel.prediction_sets, bounds=bounds)
+        )
+        return sets
+
+    def calibrate(self, X: Any, y: Any = None, *, class_conditional: bool = False) -> Any:
+        """Take prediction sets and novelty from rows of their own.
+
+        If the rows come from the distribution of the rows to be predicted, and the model was not
+        fitted to them, the sets of `predict_set` have the true class with at least the given
+        probability, whatever the distribution and the model.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`; ``c / (1 − c)`` rows or more for a confidence c. At most 50,000 are used.
+        class_conditional : bool, default=False
+            Whether each class has a bound of its own, so that the probability holds for the rows
+            of each class separately. Every class needs as many rows.
+
+        Returns
+        -------
+        self
+        """
+        self._calibrate(X, y, class_conditional)
+        return self
+
+    def predict_or_abstain(
+        self, X: Any, *, novelty: float | None = 0.99, confidence: float | None = None
+    ) -> np.ma.MaskedArray[Any, Any]:
+        """Return predictions, masked for rows that are too strange or too uncertain.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
+        novelty : float or None, default=0.99
+            Rows above this novelty are masked: about 1 % of rows like those of the fit for .99.
+        confidence : float, optional
+            Rows whose prediction set at this confidence has not exactly one class are masked.
+
+        Returns
+        -------
+        masked array of shape (n_rows,)
+            Its ``mask`` is True where the model abstains.
+        """
+        predicted = self._abstaining(X, novelty)
+        if confidence is not None:
+            uncertain = self.predict_set(X, confidence).sum(axis=1) != 1
+            predicted = masked(predicted.data, predicted.mask | uncertain)
+        return predicted
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of the highest score, or the 0/1 indicator of the positive ones.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
@@ -202,3 +204,76 @@ class NystroemRegressor(KernelMachine, RegressorMixin, MultiOutputMixin, BaseEst
         """
         values: Float = self._apply(X, FittedModel.predict)
         return values
+
+    def predict_interval(self, X: Any, confidence: float = 0.9) -> Float:
+        """Return an interval for each row, which has the true value with a given probability.
+
+        The prediction plus and minus the conformal quantile of absolute residuals of rows that
+        the model was not fitted to (see :mod:`nysplus.conformal`). After `fit` these are
+        leave-one-out residuals, or those of rows that a search for the size or `refine` has held
+        out, and the coverage is approximate; `calibrate` with rows of their own makes it exact for
+        rows of the same distribution. All intervals of an output have the same width.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
+        confidence : float, default=0.9
+            As for :meth:`NystroemClassifier.predict_set`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2), or (n_rows, 2, n_outputs) if `y` had two dimensions
+            Lower and upper ends. The probability holds for each output separately. Lazy for Dask
+            collections.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nysplus import NystroemRegressor
+        >>> X = np.linspace(0, 6, 300)[:, None]
+        >>> y = np.sin(X[:, 0]) + np.random.RandomState(0).uniform(-0.5, 0.5, 300)
+        >>> model = NystroemRegressor(n_components=20, random_state=0).fit(X, y)
+        >>> low, high = model.predict_interval([[np.pi / 2]])[0]
+        >>> bool(low < 1 < high)
+        True
+        """
+        bounds = self._bounds(confidence, "predict_interval")
+        ends: Float = self._apply(X, partial(FittedModel.intervals, bounds=bounds))
+        return ends
+
+    def calibrate(self, X: Any, y: Any = None) -> Any:
+        """Take prediction intervals and novelty from rows of their own.
+
+        If the rows come from the distribution of the rows to be predicted, and the model was not
+        fitted to them, the intervals of `predict_interval` have the true value with at least the
+        given probability, whatever the distribution and the model.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`; ``c / (1 − c)`` rows or more for a confidence c. At most 50,000 are used.
+
+        Returns
+        -------
+        self
+        """
+        self._calibrate(X, y)
+        return self
+
+    def predict_or_abstain(
+        self, X: Any, *, novelty: float | None = 0.99
+    ) -> np.ma.MaskedArray[Any, Any]:
+        """Return predictions, masked for rows that are too strange.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), or rows outside memory
+        novelty : float or None, default=0.99
+            Rows above this novelty are masked: about 1 % of rows like those of the fit for .99.
+
+        Returns
+        -------
+        masked array of shape (n_rows,) or (n_rows, n_outputs)
+            Its ``mask`` is True where the model abstains.
+        """
+        return self._abstaining(X, novelty)

@@ -26,7 +26,8 @@ from nysplus.export.c_kernels import number as marked
 from nysplus.export.c_model import MAX_CHANGE, WRONG, CModel, c_model
 from nysplus.export.c_tables import factor, number, summand, tables, templates
 from nysplus.export.c_text import filled, identifier, indented, string, table, template
-from nysplus.export.contents import Contents, contents_of
+from nysplus.export.c_trust import trust_functions
+from nysplus.export.contents import Contents, Trust, contents_of, trust_of
 from nysplus.export.explanation import background_rows
 
 __all__ = ["to_c"]
@@ -226,11 +227,14 @@ def _helpers(model: CModel, kernel: CKernel, arrays: dict[str, PackedArray]) -> 
     return "".join(f"{text}\n" for text in texts)
 
 
-def _header(estimator: str, model: CModel, name: str) -> str:
+def _header(estimator: str, model: CModel, name: str, trust: Trust | None) -> str:
     """Return the text of the header."""
     content, arrays = model.content, _arrays(model)
     kernel = c_kernel(content.kernel)
     helpers, scoring = _helpers(model, kernel, arrays), _scoring(model, kernel)
+    predictions = _predicting(model)
+    if trust is not None:
+        predictions += "\n" + trust_functions(model, kernel, trust, _coordinates(model))
     n, r = content.stored.landmarks.values.shape
     sizes = {"FEATURES": content.n_features, "RANK": r, "LANDMARKS": n, "SCORES": content.n_outputs}
     if content.kind == "classes":
@@ -265,7 +269,7 @@ def _header(estimator: str, model: CModel, name: str) -> str:
         tables="\n".join(tables(f"@_{key}", array) for key, array in arrays.items()),
         helpers=helpers,
         scores=scoring,
-        predictions=_predicting(model) + _explaining(model, kernel),
+        predictions=predictions + _explaining(model, kernel),
     )
     return in_real(text, model.real).replace("@@", name.upper()).replace("@", name)
 
@@ -342,6 +346,7 @@ def to_c(
     name: str = "nysplus",
     dtype: str = "auto",
     explain: Any = False,
+    confidence: float | None = None,
 ) -> str:
     """Return a fitted model as one self-contained C99 header.
 
@@ -397,6 +402,11 @@ def to_c(
         for m rows of d features, and 16 d bytes of the stack. True: one row, the mean of the
         landmarks. Only for rows of numbers, an RBF, Laplacian or chi-squared kernel, and no map
         but a diagonal one.
+    confidence : float, optional
+        Adds ``int nysplus_set(const float *x, unsigned char *in_set)``, the prediction set at this
+        confidence, or ``void nysplus_interval(const float *x, float *low, float *high)``, and
+        ``float nysplus_novelty(const float *x)`` where the model has a novelty. They take one
+        number and 112 bytes of tables; bounds of several outputs or classes 4 bytes each.
 
     Returns
     -------
@@ -421,7 +431,8 @@ def to_c(
     if explain is not False:
         written = replace(written, background=background_rows(model, explain))
     _check_change(written.change)
-    text = _header(type(model).__name__, written, prefix)
+    trust = None if confidence is None else trust_of(model, confidence)
+    text = _header(type(model).__name__, written, prefix, trust)
     if path is not None:
         write_whole(path, text.encode("ascii"))
     return text

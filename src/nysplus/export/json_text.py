@@ -33,6 +33,12 @@ key                  value
 ``explanation``      only with `explain`: an object with the ``background``, rows of d numbers, the
                      ``nodes`` and ``weights`` of a quadrature, and the ``formula`` of the exact
                      Shapley values phi of x
+``prediction_set``   only with a confidence, for classes: ``confidence``, ``bounds`` (one for all
+                     classes, or one for each), and the ``rule``
+``interval``         only with a confidence, for values: ``confidence``, ``bounds`` (one for each
+                     output), and the ``rule``
+``novelty``          only with a confidence, where the model has a novelty: ``similarities``,
+                     ``levels`` and the ``rule``
 ===================  ===========================================================================
 
 A model with an encoder of tables takes a row x of a table: numbers, dates as seconds since 1970 in
@@ -63,12 +69,13 @@ import scipy.sparse as sp
 
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.atomic_file import write_whole
+from nysplus.conformal import NOVELTY_LEVELS
 from nysplus.encoding import code as encoding
 from nysplus.encoding.image_code import ImageCode
 from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion
 from nysplus.explain.product import quadrature
-from nysplus.export.contents import without_linear_term
+from nysplus.export.contents import trust_of, without_linear_term
 from nysplus.export.explanation import FORMULA, background_rows
 from nysplus.kernels import (
     RBF,
@@ -154,7 +161,22 @@ RULES: dict[str, tuple[str, str | None]] = {
 }
 
 
-def to_json(model: Any, path: str | os.PathLike[str] | None = None, *, explain: Any = False) -> str:
+# Prediction sets, intervals and novelty.
+SET = "class i is in the set if 1 - p[i] <= bounds[i], or bounds[0] if there is one bound"
+INTERVAL = "from f[i] - bounds[i] to f[i] + bounds[i]"
+NOVELTY = (
+    "s = the largest k(x P, Z[i]); linear between (similarities[j], levels[j]) and constant beyond "
+    "them: the share of training rows that are more similar to a landmark"
+)
+
+
+def to_json(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    explain: Any = False,
+    confidence: float | None = None,
+) -> str:
     """Return a fitted model as JSON text, and write it to a file if there is a `path`.
 
     Parameters
@@ -165,6 +187,8 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None, *, explain: 
     explain : bool or rows, as for `predict`, default=False
         Rows, a few typical ones: the text has these and all that exact Shapley values against them
         need. True: one row, the mean of the landmarks. As for :func:`~nysplus.export.to_c`.
+    confidence : float, optional
+        Adds the numbers of prediction sets or intervals at this confidence, and of the novelty.
 
     Returns
     -------
@@ -210,6 +234,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None, *, explain: 
         **_targets(getattr(fitted, "code", None), getattr(fitted, "scaling", None)),
         "feature_names": _names(model, schema),
         **({} if explain is False else {"explanation": _explanation(model, explain)}),
+        **({} if confidence is None else _trust(model, confidence)),
     }
     text = json.dumps(content, allow_nan=False)
     if path is not None:
@@ -226,6 +251,19 @@ def _explanation(model: Any, explain: Any) -> dict[str, Any]:
         "weights": w.tolist(),
         "formula": FORMULA,
     }
+
+
+def _trust(model: Any, confidence: float) -> dict[str, Any]:
+    """Return the numbers and rules of prediction sets or intervals, and of the novelty."""
+    trust = trust_of(model, confidence)
+    name, rule = ("prediction_set", SET) if model._model.code.discrete else ("interval", INTERVAL)
+    found: dict[str, Any] = {
+        name: {"confidence": confidence, "bounds": trust.bounds.tolist(), "rule": rule}
+    }
+    if trust.similarities is not None:
+        levels, similarities = NOVELTY_LEVELS.tolist(), trust.similarities.tolist()
+        found["novelty"] = {"similarities": similarities, "levels": levels, "rule": NOVELTY}
+    return found
 
 
 def _format_version(expansion: KernelExpansion) -> int:

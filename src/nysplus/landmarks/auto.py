@@ -74,8 +74,8 @@ def _for_values(problem: Problem, n: int, rng: np.random.RandomState) -> Landmar
     points, _ = centroids(some, n, MAX_ITER, rng)
     if blocks.n_outputs == 0 or not kernel.differentiable:
         return Landmarks(points)
-    points, evaluations = moved(kernel, pool, points, rng)
-    return Landmarks(points, None, evaluations)
+    points, evaluations, validation = moved(kernel, pool, points, rng)
+    return Landmarks(points, None, evaluations, pool.numbers[validation])
 
 
 def _most_accurate(

@@ -88,11 +88,14 @@ class Landmarks:
         Row numbers, if the landmarks are rows.
     n_kernel_evaluations : int
         Number of kernel values that the selector computed.
+    unused : ndarray of int or None
+        Numbers of rows whose targets have not moved the landmarks, if the others' targets have.
     """
 
     points: Any
     indices: npt.NDArray[np.intp] | None = None
     n_kernel_evaluations: int = 0
+    unused: npt.NDArray[np.intp] | None = None
 
 
 def rows_as_landmarks(blocks: RowBlocks, rows: npt.NDArray[np.intp]) -> Landmarks:

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from nysplus._adam import Adam
-from nysplus._holdout import best_of, split_positions
+from nysplus._holdout import Positions, best_of, split_positions
 from nysplus._ridge.moments import Moments
 from nysplus._ridge.path import cholesky
 from nysplus._rows.blocks import Block
@@ -76,7 +75,7 @@ def moved(
     points: Float,
     rng: np.random.RandomState,
     rules: DescentRules = DEFAULT_RULES,
-) -> tuple[Float, int]:
+) -> tuple[Float, int, Positions]:
     """Move landmarks down the gradient of the squared error. O(batch · n²) for each step.
 
     Parameters
@@ -96,6 +95,8 @@ def moved(
         The landmarks of the smallest error on validation rows: the start, or the landmarks after
         one of the steps. No step uses validation rows.
     n_kernel_evaluations : int
+    validation : ndarray of int
+        Positions of the validation rows.
     """
     n_validation = min(len(rows) // rules.validation_share, rules.max_validation_rows)
     validation, training = split_positions(len(rows), n_validation, rng)
@@ -104,15 +105,15 @@ def moved(
     best, _ = best_of(path, score=lambda step: -step[1])
     batch, n_steps = rules.batch(n, n_training), rules.steps(n, n_training)
     evaluations = (n_steps + 1) * n * (2 * batch + n_validation + n)
-    return best.astype(points.dtype), evaluations
+    return best.astype(points.dtype), evaluations, validation
 
 
 def _path(
     kernel: Kernel,
     rows: Block,
     Z: Float,
-    validation: npt.NDArray[np.intp],
-    training: npt.NDArray[np.intp],
+    validation: Positions,
+    training: Positions,
     rng: np.random.RandomState,
     rules: DescentRules,
 ) -> Iterator[tuple[Float, float]]:

@@ -14,6 +14,12 @@ from nysplus._fit.model import Columns, FittedModel
 from nysplus._ridge.probability import Scaling
 from nysplus._rows.target_codes import CODES, TargetCode
 from nysplus.expansion import KernelExpansion
+from nysplus.persistence.calibration import (
+    calibration_in,
+    calibration_out,
+    novelty_in,
+    novelty_out,
+)
 from nysplus.persistence.codes import check_together
 from nysplus.persistence.expansions import expansion_in, expansion_out, is_number
 from nysplus.persistence.parameters import (
@@ -63,6 +69,8 @@ def model_out(model: Any) -> tuple[dict[str, Any], Tensors]:
         "feature_names_in": None if names is None else [str(name) for name in names],
         "scaling": None if scaling is None else asdict(scaling),
         "fitted": _reports_out(fitted),
+        "calibration": calibration_out(fitted.calibration),
+        "novelty": novelty_out(fitted.familiar),
     }
     if fitted.columns.schema is not None:
         header["schema"] = schema_out(fitted.columns.schema)
@@ -94,6 +102,9 @@ def model_in(header: dict[str, Any], tensors: Tensors) -> Any:
             code,
             _columns_in(header, expansion),
             None if scaling is None else _scaling_in(scaling, code),
+            # files of earlier versions have neither
+            calibration_in(header, code),
+            novelty_in(header),
             **_reports_in(entry(header, "fitted", dict), expansion),
         )
     )
