@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state, column_or_1d
 
 from nysplus._bytes.budget import ModelShape, most_landmarks
+from nysplus._distillation.comparison import STUDENT, better_of, noted
 from nysplus._distillation.synthetic import SyntheticRows, synthetic_rows
 from nysplus._distillation.teachers import Teacher, teacher_of
 from nysplus._distillation.training import StudentRefinement
@@ -19,9 +21,9 @@ from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.parameters import EncoderLike, RandomStateLike
 from nysplus._fit.pipeline import fit_model
 from nysplus._fit.plan import Plan
-from nysplus._fit.report import Choice
 from nysplus._learning.candidates import Deadline
 from nysplus._learning.refinement import Refinement
+from nysplus._ridge.probability import fit_scaling
 from nysplus._rows.blocks import Blocks
 from nysplus._rows.frames import split_frame
 from nysplus._rows.opening import RowsToOpen, TargetSpec, is_elsewhere, open_rows
@@ -30,7 +32,6 @@ from nysplus._rows.targets import Targets
 from nysplus._rows.taught_targets import TaughtClasses, TaughtValues
 from nysplus._runtime.checkpoint import Journal
 from nysplus._runtime.progress import Progress, progress_of
-from nysplus._runtime.record import ACCURACY
 from nysplus._typing import Float
 from nysplus._validation import check_count, check_positive
 from nysplus.encoding.frames import is_frame
@@ -89,9 +90,8 @@ def distill(
     y : array-like of shape (n_rows,), optional
         Targets of the rows. They are mixed into the targets that the student learns; choices
         inside the fit go by the accuracy or the squared error on held-out rows; and a model fitted
-        to y alone is returned in place of the student if it is better on held-out rows by more than
-        a standard error. Without y, the predictions of the teacher take its place, and nothing is
-        compared with the student.
+        to y alone is returned in place of the student if it is better on held-out rows. Without y,
+        the predictions of the teacher take its place, and nothing is compared with the student.
     n_synthetic : int or "auto", default="auto"
         Number of synthetic rows. "auto": two for each row of X, as long as there are at most 30,000
         rows in total; 0 for images and where `teacher` is an array or a frame.
@@ -113,13 +113,13 @@ def distill(
 
     Notes
     -----
-    A synthetic row is made of a row and one of its five nearest neighbours. A number becomes the
-    value of its column nearest to a random point between the two; categories, and numbers of at
-    most ten values, are taken from one of them. Synthetic rows are never held out, and are left out
-    where one of their two rows is held out.
-
-    Held-out rows are some that the teacher may have been fitted to: the comparison with y is then
-    slightly in favour of the student.
+    A synthetic row is made of a row and one of its five nearest neighbours of the same predicted
+    class. A number becomes the value of its column nearest to a random point between the two;
+    categories, and numbers of at most ten values, are taken from one of them. Synthetic rows are
+    never held out. They are not trained on where one of these two rows, or of the three given rows
+    nearest to them, is held out: a teacher that was fitted to a row has learned its target for the
+    neighbourhood. Still, the comparison with y is slightly in favour of the student if the teacher
+    was fitted to X.
 
     Examples
     --------
@@ -133,22 +133,52 @@ def distill(
     (True, True)
     """
     X, y = _in_memory(X, y)
-    made = _n_synthetic(n_synthetic)
     if max_seconds is not None:
         check_positive("max_seconds", max_seconds)
     deadline = Deadline(max_seconds)
+    options: dict[str, Any] = {
+        "budget": budget,
+        "encoder": encoder,
+        "random_state": random_state,
+        "verbose": verbose,
+    }
+    seconds = deadline.share(1.0 if y is None else STUDENT_SHARE)
+    student = fit_student(teacher, X, y, n_synthetic, seconds, **options)
+    if y is None:
+        noted(student, STUDENT, "there is no y to fit another model to")
+        return student
+    refine = True if max_seconds is None else Refinement(max_seconds=deadline.share(1.0))
+    fitted = type(student)(refine=refine, **options).fit(X, y)
+    better: NystroemClassifier | NystroemRegressor
+    better = better_of(student, fitted.set_params(refine=True))
+    return better
+
+
+def fit_student(
+    teacher: Any,
+    X: Any,
+    y: Any = None,
+    n_synthetic: int | str = "auto",
+    seconds: float | None = None,
+    **options: Any,
+) -> NystroemClassifier | NystroemRegressor:
+    """Return the student of a teacher, compared with no other model.
+
+    Parameters
+    ----------
+    teacher, X, y, n_synthetic
+        As for :func:`distill`; X is an array, a CSR matrix or a frame.
+    seconds : float, optional
+        Time limit of its training.
+    **options
+        Other parameters of the student.
+    """
+    n = _count(n_synthetic)
     taught = teacher_of(teacher, X, y)
     kind: Any = NystroemClassifier if taught.code.discrete else NystroemRegressor
-    options = {"budget": budget, "encoder": encoder, "random_state": random_state}
-    student = kind(refine=True, verbose=verbose, **options)
-    task = _Task.of(student, taught, X, y)
-    share = 1.0 if y is None else STUDENT_SHARE
-    student._adopt(task.fit(made, deadline.share(share)))
-    if y is None:
-        return _noted(student, "student", "of the teacher's predictions")
-    refine = True if max_seconds is None else Refinement(max_seconds=deadline.share(1.0))
-    plain = kind(refine=refine, verbose=verbose, **options).fit(X, y)
-    return _better(student, plain.set_params(refine=True))
+    student: NystroemClassifier | NystroemRegressor = kind(refine=True, **options)
+    student._adopt(_Task.of(student, taught, X, y).fit(n, seconds))
+    return student
 
 
 def _in_memory(X: Any, y: Any) -> tuple[Any, Any]:
@@ -166,7 +196,7 @@ def _in_memory(X: Any, y: Any) -> tuple[Any, Any]:
     return X, None if y is None else column_or_1d(y) if np.ndim(y) == 1 else np.asarray(y)
 
 
-def _n_synthetic(n: Any) -> int | None:
+def _count(n: Any) -> int | None:
     """Return the number of synthetic rows; None for "auto"."""
     if isinstance(n, str) and n == "auto":
         return None
@@ -226,12 +256,13 @@ class _Task:
             made = self._synthetic(scores, n_synthetic, rng)
             blocks, _ = self.rows.open(progress, Journal())
             assert isinstance(blocks, Blocks)
-            n, n_made = blocks.n_rows, 0 if made is None else len(made.parents)
+            n, n_made = blocks.n_rows, 0 if made is None else len(made.origin)
             progress.note(f"the teacher has scored {n:,} rows and {n_made:,} synthetic rows")
             blocks = self._joined(blocks, scores, made)
             learning = StudentRefinement(max_seconds=seconds, n_given=n, n_rows=n + n_made)
-            plan = replace(self.plan, refinement=learning)
-            return fit_model(plan, blocks, self.teacher.code, Columns.of(self.columns), rng)
+            plan = replace(self.plan, refinement=learning, linear=False)
+            model = fit_model(plan, blocks, self.teacher.code, Columns.of(self.columns), rng)
+        return model if model.refined else _calibrated(model, blocks)
 
     def _synthetic(
         self, scores: Float, n: int | None, rng: np.random.RandomState
@@ -254,35 +285,42 @@ class _Task:
 
     def _joined(self, blocks: Blocks, scores: Float, made: SyntheticRows | None) -> Blocks:
         """Return all rows as the student sees them, with the targets that it learns."""
-        own = np.arange(blocks.n_rows)
-        targets = self._targets(scores, np.column_stack([own, own]), self.truth)
+        own, m = np.arange(blocks.n_rows), 1 if made is None else made.origin.shape[1]
+        targets = self._targets(scores, np.repeat(own[:, None], m, axis=1), self.truth)
         if made is None:
             return replace(blocks, targets=targets)
         more = open_rows(self.columns, made.X, None, None, TargetSpec(None), reset=False)
         other, _ = more.open(Progress(), Journal())
         assert isinstance(other, Blocks)
-        stack = sp.vstack if sp.issparse(blocks.X) else np.vstack
-        joined = stack([blocks.X, other.X])
-        taught = self._targets(self.teacher.scores(made.X), made.parents, None)
-        return replace(
-            blocks,
-            X=joined.tocsr() if sp.issparse(joined) else joined,
-            targets=targets.joined(taught),
-        )
+        stack: Any = partial(sp.vstack, format="csr") if sp.issparse(blocks.X) else np.vstack
+        taught = self._targets(self.teacher.scores(made.X), made.origin, None)
+        return replace(blocks, X=stack([blocks.X, other.X]), targets=targets.joined(taught))
 
     def _targets(
-        self, scores: Float, parents: npt.NDArray[np.intp], truth: Targets | None
+        self, scores: Float, origin: npt.NDArray[np.intp], truth: Targets | None
     ) -> TaughtClasses | TaughtValues:
         """Return the targets of rows that the teacher has scored."""
         share = self.rules.label_share
         if not self.teacher.code.discrete:
             values = scores if truth is None else truth.coded()
-            return TaughtValues((1.0 - share) * scores + share * values, values, parents)
+            return TaughtValues((1.0 - share) * scores + share * values, values, origin)
         n_classes = len(self.teacher.code.classes)
         codes = scores.argmax(axis=1) if truth is None else truth.class_codes
         assert codes is not None
         P = scores if truth is None else (1.0 - share) * scores + share * np.eye(n_classes)[codes]
-        return TaughtClasses(codes, n_classes, P, parents)
+        return TaughtClasses(codes, n_classes, P, origin)
+
+
+def _calibrated(model: FittedModel, blocks: Blocks) -> FittedModel:
+    """Return a model with the probabilities of the teacher.
+
+    Leave-one-out scores of a model that was not refined are calibrated by the most probable classes
+    alone.
+    """
+    if not blocks.discrete:
+        return model
+    block = blocks.block(slice(None))
+    return replace(model, scaling=fit_scaling(model.expansion(block.X), block.labels, block.weight))
 
 
 def _encoded(code: TargetCode, y: npt.NDArray[Any], n_rows: int) -> Targets:
@@ -298,27 +336,3 @@ def _encoded(code: TargetCode, y: npt.NDArray[Any], n_rows: int) -> Targets:
                 "or leave y out."
             )
     return code.encode(y)
-
-
-def _better(student: Any, plain: Any) -> Any:
-    """Return the student, unless the model fitted to y is better on held-out rows."""
-    taught, own = student.report_.held_out, plain.report_.held_out
-    if taught is None or own is None or not student.refined_:
-        return _noted(plain, "model fitted to y", "too few rows, or none that refinement used")
-    compared = f"student: {taught}; model fitted to y: {own}"
-    if own.metric == taught.metric == ACCURACY:
-        better = own.value - taught.value > (own.standard_error or 0.0)
-    else:
-        # the standard error of a root mean squared error of normal errors
-        better = taught.value > own.value * (1.0 + (2.0 * own.n_rows) ** -0.5)
-    return _noted(plain, "model fitted to y", compared) if better else (
-        _noted(student, "student", compared)
-    )
-
-
-def _noted(model: Any, kept: str, reason: str) -> Any:
-    """Return the model with a note in its report."""
-    report = model.report_
-    choice = Choice("distillation", f"{kept} kept", reason)
-    model._adopt(replace(model._model, report=replace(report, choices=(*report.choices, choice))))
-    return model

@@ -8,6 +8,7 @@ the two. This is the idea of MUNGE (Bucilă, Caruana and Niculescu-Mizil, *Model
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,9 @@ class SyntheticRules:
 
     # Neighbours that a partner is drawn from.
     n_neighbors: int = 5
+    # Given rows nearest to a synthetic row that count as its origin, beside the two that it is
+    # between: a teacher that was fitted to a row has learned its target for the neighbourhood.
+    n_near: int = 3
     # Rows that neighbours are searched among: distances of all pairs take too long for more.
     max_rows: int = 20_000
 
@@ -47,12 +51,12 @@ class SyntheticRows:
     ----------
     X : ndarray, CSR matrix or data frame
         Like the given rows.
-    parents : ndarray of shape (n, 2)
-        Positions of the two given rows that each row was made of.
+    origin : ndarray of shape (n, m)
+        Positions of given rows: the two that each row was made of, and those nearest to it.
     """
 
     X: Any
-    parents: npt.NDArray[np.intp]
+    origin: npt.NDArray[np.intp]
 
 
 def synthetic_rows(
@@ -76,7 +80,9 @@ def synthetic_rows(
     rules : SyntheticRules, optional
     """
     some = rng.permutation(X.shape[0])[: rules.max_rows]
-    neighbors = _neighbors(_coordinates(X, some), groups[some], rules.n_neighbors)
+    coordinates = _coordinates(X, some)
+    Z = coordinates(take_rows(X, some))
+    neighbors = _neighbors(Z, groups[some], rules.n_neighbors)
     with_neighbors = np.flatnonzero(neighbors[:, 0] >= 0)
     if len(with_neighbors) == 0:
         with_neighbors = np.arange(len(some))
@@ -86,24 +92,24 @@ def synthetic_rows(
     first = np.concatenate([rng.permutation(with_neighbors) for _ in range(repeats)])[:n]
     counts = (neighbors[first] >= 0).sum(axis=1)
     second = neighbors[first, (rng.uniform(size=n) * counts).astype(np.intp)]
-    parents = np.column_stack([some[first], some[second]])
-    return SyntheticRows(_between(X, parents, rng), parents)
+    made = _between(X, some[first], some[second], rng)
+    search = NearestNeighbors(n_neighbors=min(rules.n_near, len(some))).fit(Z)
+    near = search.kneighbors(coordinates(made), return_distance=False)
+    return SyntheticRows(made, np.column_stack([some[first], some[second], some[near]]))
 
 
-def _coordinates(X: Any, rows: npt.NDArray[np.intp]) -> Any:
-    """Return coordinates of rows in which distances of columns are comparable."""
+def _coordinates(X: Any, rows: npt.NDArray[np.intp]) -> Callable[[Any], Any]:
+    """Return a function to coordinates of rows in which distances of columns are comparable."""
     if sp.issparse(X):
-        return X[rows]
+        return lambda rows: rows
     encoder = TableEncoder(numbers="standard", target_statistics=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit of the student warns of the same columns
-        coordinates = encoder.fit_transform(take_rows(X, rows))
-    return np.asarray(coordinates)
+        encoder.fit(take_rows(X, rows))
+    return lambda rows: np.asarray(encoder.transform(rows))
 
 
-def _neighbors(
-    Z: Any, groups: npt.NDArray[np.intp], n_neighbors: int
-) -> npt.NDArray[np.intp]:
+def _neighbors(Z: Any, groups: npt.NDArray[np.intp], n_neighbors: int) -> npt.NDArray[np.intp]:
     """Return the positions of the nearest rows of the same group, −1 where there are too few."""
     found = np.full((Z.shape[0], n_neighbors), -1, dtype=np.intp)
     for group in np.unique(groups):
@@ -115,11 +121,15 @@ def _neighbors(
     return found
 
 
-def _between(X: Any, parents: npt.NDArray[np.intp], rng: np.random.RandomState) -> Any:
-    """Return rows between the parents."""
-    first, second = parents.T
+def _between(
+    X: Any,
+    first: npt.NDArray[np.intp],
+    second: npt.NDArray[np.intp],
+    rng: np.random.RandomState,
+) -> Any:
+    """Return rows between two given rows each."""
     if sp.issparse(X):
-        fraction = sp.diags(rng.uniform(size=len(parents)))
+        fraction = sp.diags(rng.uniform(size=len(first)))
         return sp.csr_matrix(X[first] + fraction @ (X[second] - X[first]))
     if not is_frame(X):
         columns = [_numbers_between(column, first, second, rng) for column in X.T]

@@ -122,7 +122,7 @@ class HeldOutSearch(ABC):
         assert targets is not None
         given = np.arange(len(self.rows))
         if targets.origin is not None:
-            given = np.flatnonzero(targets.origin[:, 0] == targets.origin[:, 1])
+            given = np.flatnonzero((targets.origin == targets.origin[:, :1]).all(axis=1))
         n_folds = self.rules.count_folds(len(given))
         folds = stratified_folds(targets.take(given), n_folds, self._rng)
         return [given[fold] for fold in folds]

@@ -81,9 +81,9 @@ class Targets(ABC):
 
     @property
     def origin(self) -> npt.NDArray[np.intp] | None:
-        """Numbers of the two rows that each row was made of, of shape (rows, 2).
+        """Numbers of the given rows that each row was made of, of shape (rows, m).
 
-        They are equal for a row that was given; None where all rows were.
+        They are equal for a row that was given itself; None where all rows were.
         """
         return None
 

@@ -1,7 +1,7 @@
 """Targets that another model has set: probabilities of classes, or values.
 
-Rows may be given or made between two given rows. A row that was made is never held out, and it is
-not trained on where one of the two rows is held out.
+Rows may be given, or synthetic: made of given rows. A synthetic row is never held out, and it is
+not trained on where one of the rows of its origin is held out.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class TaughtClasses(ClassTargets):
     n_classes : int
     P : ndarray of shape (n_rows, n_classes)
         Probabilities that a model learns.
-    parents : ndarray of shape (n_rows, 2)
-        Numbers of the two rows that each row was made of; twice its own number for a given row.
+    sources : ndarray of shape (n_rows, m)
+        Numbers of given rows that each row was made of; its own number m times for a given row.
     """
 
     P: Float
-    parents: npt.NDArray[np.intp]
+    sources: npt.NDArray[np.intp]
 
     @property
     def probabilities(self) -> Float:
@@ -41,12 +41,12 @@ class TaughtClasses(ClassTargets):
 
     @property
     def origin(self) -> npt.NDArray[np.intp]:
-        """Numbers of the two rows that each row was made of."""
-        return self.parents
+        """Numbers of the given rows that each row was made of."""
+        return self.sources
 
     def take(self, rows: Rows) -> TaughtClasses:
         """Return the targets of some of the rows."""
-        return TaughtClasses(self.codes[rows], self.n_classes, self.P[rows], self.parents[rows])
+        return TaughtClasses(self.codes[rows], self.n_classes, self.P[rows], self.sources[rows])
 
     def joined(self, more: Targets) -> TaughtClasses:
         """Return these targets, and those of more rows behind them."""
@@ -55,7 +55,7 @@ class TaughtClasses(ClassTargets):
             np.concatenate([self.codes, more.codes]),
             self.n_classes,
             np.concatenate([self.P, more.P]),
-            np.concatenate([self.parents, more.parents]),
+            np.concatenate([self.sources, more.sources]),
         )
 
     def coded(self) -> Float:
@@ -83,21 +83,21 @@ class TaughtValues(ValueTargets):
         Values that a model learns.
     truth : ndarray of shape (n_rows, n_outputs)
         Values that predictions are compared with.
-    parents : ndarray of shape (n_rows, 2)
+    sources : ndarray of shape (n_rows, m)
         See :class:`TaughtClasses`.
     """
 
     truth: Float
-    parents: npt.NDArray[np.intp]
+    sources: npt.NDArray[np.intp]
 
     @property
     def origin(self) -> npt.NDArray[np.intp]:
-        """Numbers of the two rows that each row was made of."""
-        return self.parents
+        """Numbers of the given rows that each row was made of."""
+        return self.sources
 
     def take(self, rows: Rows) -> TaughtValues:
         """Return the targets of some of the rows."""
-        return TaughtValues(self.Y[rows], self.truth[rows], self.parents[rows])
+        return TaughtValues(self.Y[rows], self.truth[rows], self.sources[rows])
 
     def joined(self, more: Targets) -> TaughtValues:
         """Return these targets, and those of more rows behind them."""
@@ -105,7 +105,7 @@ class TaughtValues(ValueTargets):
         return TaughtValues(
             np.concatenate([self.Y, more.Y]),
             np.concatenate([self.truth, more.truth]),
-            np.concatenate([self.parents, more.parents]),
+            np.concatenate([self.sources, more.sources]),
         )
 
     def row_scores(self, scores: Float) -> Float:
