@@ -24,7 +24,7 @@ from nysplus._fit.report import HeldOutScore
 from nysplus._learning.refinement import Refinement
 from nysplus.export import to_json
 
-FAST = 3.0  # seconds of training that are enough for these rows
+FAST = 1.0  # seconds of training that are enough for these rows
 
 
 def rings(n_rows, seed=0):
@@ -63,7 +63,7 @@ def test_a_student_agrees_with_its_teacher_more_than_a_fit_of_the_same_size():
     # the probabilities, too, are those of the teacher
     P = teacher.predict_proba(test)
     errors = [np.abs(model.predict_proba(test) - P).mean() for model in (student, fitted)]
-    assert errors[0] < 0.75 * errors[1]
+    assert errors[0] < 0.9 * errors[1]
 
 
 def frame_and_pipeline():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 
 from nysplus._bytes.budget import ModelShape, most_landmarks
 from nysplus._distillation.comparison import STUDENT, better_of, noted
@@ -94,7 +94,8 @@ def distill(
         the predictions of the teacher take its place, and nothing is compared with the student.
     n_synthetic : int or "auto", default="auto"
         Number of synthetic rows. "auto": two for each row of X, as long as there are at most 30,000
-        rows in total; 0 for images and where `teacher` is an array or a frame.
+        rows in total; 0 for images, for frames of other libraries than pandas, and where `teacher`
+        is given by predictions.
     encoder : None, "auto", TableEncoder or ImageEncoder, default=None
         As for :class:`NystroemClassifier`: "auto" for tables with categories, gaps or columns on
         different scales. Teacher and encoder see the same rows.
@@ -177,23 +178,26 @@ def fit_student(
     taught = teacher_of(teacher, X, y)
     kind: Any = NystroemClassifier if taught.code.discrete else NystroemRegressor
     student: NystroemClassifier | NystroemRegressor = kind(refine=True, **options)
-    student._adopt(_Task.of(student, taught, X, y).fit(n, seconds))
+    task = _Task.of(student, taught, X, y, n)
+    student._adopt(task.fit(seconds))
     return student
 
 
 def _in_memory(X: Any, y: Any) -> tuple[Any, Any]:
     """Return rows as a frame, an array or a CSR matrix, and targets as an array."""
-    if is_elsewhere(X):
+    is_arrow = hasattr(X, "column_names")
+    if is_elsewhere(X) and not is_arrow:
         raise TypeError(
             f"X is a {type(X).__name__} outside memory, which a teacher cannot predict. Pass an "
             "array, a sparse matrix or a data frame, such as a sample of the rows."
         )
-    X, y, _ = split_frame(X, y)
+    if not is_arrow:
+        X, y, _ = split_frame(X, y)
     if sp.issparse(X):
         X = sp.csr_matrix(X)
     elif not is_frame(X):
         X = np.asarray(X)
-    return X, None if y is None else column_or_1d(y) if np.ndim(y) == 1 else np.asarray(y)
+    return X, None if y is None else np.asarray(y)
 
 
 def _count(n: Any) -> int | None:
@@ -223,6 +227,8 @@ class _Task:
     plan : Plan
     columns : estimator
         With the columns of the rows.
+    n_synthetic : int or None
+        None for a number that follows from the rules.
     rules : DistillationRules
     """
 
@@ -233,10 +239,11 @@ class _Task:
     rows: RowsToOpen
     plan: Plan
     columns: Any
+    n_synthetic: int | None
     rules: DistillationRules = DEFAULT_RULES
 
     @classmethod
-    def of(cls, student: Any, teacher: Teacher, X: Any, y: Any) -> _Task:
+    def of(cls, student: Any, teacher: Teacher, X: Any, y: Any, n_synthetic: int | None) -> _Task:
         """Check all parameters and rows, before any long work."""
         columns, encoder = copy(student), table_encoder(student.encoder)
         rows = open_rows(columns, X, None, None, TargetSpec(None), encoder=encoder)
@@ -246,16 +253,19 @@ class _Task:
         if plan.budget is not None and encoder is None and not sp.issparse(X):
             shape = ModelShape(rows.n_features, teacher.code.n_outputs, ())
             plan.budget.checked_sizes(shape, most_landmarks(X.shape[0]))
-        return cls(student, teacher, X, truth, rows, plan, columns)
+        task = cls(student, teacher, X, truth, rows, plan, columns, n_synthetic)
+        if n_synthetic and task._no_synthetic is not None:
+            raise ValueError(f"n_synthetic={n_synthetic}, but {task._no_synthetic}. Pass 0.")
+        return task
 
-    def fit(self, n_synthetic: int | None, seconds: float | None) -> FittedModel:
+    def fit(self, seconds: float | None) -> FittedModel:
         """Fit the student to given and synthetic rows."""
         rng = check_random_state(self.student.random_state)
         with progress_of(self.student, self.X, None) as progress:
             scores = self.teacher.scores(self.X)
-            made = self._synthetic(scores, n_synthetic, rng)
-            blocks, _ = self.rows.open(progress, Journal())
-            assert isinstance(blocks, Blocks)
+            made = self._synthetic(scores, rng)
+            opened, _ = self.rows.open(progress, Journal())
+            blocks = opened.gather(np.arange(opened.n_rows)).blocks(progress)
             n, n_made = blocks.n_rows, 0 if made is None else len(made.origin)
             progress.note(f"the teacher has scored {n:,} rows and {n_made:,} synthetic rows")
             blocks = self._joined(blocks, scores, made)
@@ -264,24 +274,28 @@ class _Task:
             model = fit_model(plan, blocks, self.teacher.code, Columns.of(self.columns), rng)
         return model if model.refined else _calibrated(model, blocks)
 
-    def _synthetic(
-        self, scores: Float, n: int | None, rng: np.random.RandomState
-    ) -> SyntheticRows | None:
-        """Return synthetic rows; None for none."""
+    def _synthetic(self, scores: Float, rng: np.random.RandomState) -> SyntheticRows | None:
+        """Return synthetic rows, by default as many as the rules say; None for none."""
+        n, n_given = self.n_synthetic, self.X.shape[0]
         if n is None:
-            wanted = self.rules.synthetic_share * self.X.shape[0]
-            n = int(max(0, min(wanted, self.rules.max_rows - self.X.shape[0])))
-            if not self.teacher.scores_any_rows or self.plan.image is not None:
-                n = 0
-        if n and not self.teacher.scores_any_rows:
-            raise ValueError(
-                f"n_synthetic={n}, and the teacher is given by its predictions for X, which cannot "
-                "score other rows. Pass n_synthetic=0, or the fitted estimator."
-            )
-        groups = np.zeros(len(scores), dtype=np.intp)
+            possible = self._no_synthetic is None and self.plan.image is None
+            most = min(self.rules.synthetic_share * n_given, self.rules.max_rows - n_given)
+            n = max(0, int(most)) if possible else 0
+        if not n:
+            return None
+        groups = np.zeros(n_given, dtype=np.intp)
         if self.teacher.code.discrete:
             groups = scores.argmax(axis=1)
-        return synthetic_rows(self.X, groups, n, rng) if n else None
+        return synthetic_rows(self.X, groups, n, rng)
+
+    @property
+    def _no_synthetic(self) -> str | None:
+        """The reason why there cannot be synthetic rows; None if there can."""
+        if not self.teacher.scores_any_rows:
+            return "the teacher is given by its predictions for X, and cannot score other rows"
+        if is_frame(self.X) and not hasattr(self.X, "iloc"):
+            return f"X is a {type(self.X).__name__}, and synthetic rows are made of pandas frames"
+        return None
 
     def _joined(self, blocks: Blocks, scores: Float, made: SyntheticRows | None) -> Blocks:
         """Return all rows as the student sees them, with the targets that it learns."""

@@ -19,7 +19,9 @@ from command_line import invoke, run, write_csv
 import nysplus
 from nysplus.cli import app
 
-COMMANDS = ("train", "predict", "evaluate", "inspect", "compress", "export", "compare")
+COMMANDS = (
+    *("train", "predict", "evaluate", "inspect", "compress", "distill", "export", "compare"),
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

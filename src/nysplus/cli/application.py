@@ -11,6 +11,7 @@ import typer
 
 from nysplus.cli.compare import compare
 from nysplus.cli.compress import compress
+from nysplus.cli.distill import distill
 from nysplus.cli.errors import CommandError
 from nysplus.cli.evaluate import evaluate
 from nysplus.cli.export import export
@@ -59,7 +60,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-for command in (train, predict, evaluate, inspect, compress, export, compare):
+for command in (train, predict, evaluate, inspect, compress, distill, export, compare):
     app.command()(command)
 
 
