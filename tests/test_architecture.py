@@ -28,9 +28,9 @@ ORDER = """
     _tuning _learning
     _fit
     pipelines
-    _compression persistence
+    _compression _distillation persistence
     estimators transformer
-    from_sklearn curve export
+    from_sklearn curve export distillation
     plots
     cli
     __init__
