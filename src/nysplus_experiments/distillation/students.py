@@ -98,28 +98,28 @@ def measure_student(table: str, name: str, seed: int) -> Student:
     """Fit a teacher and its student."""
     split, fitted, seconds = _fitted(table, seed)
     teacher = TEACHERS[name](split.X, split.regression, seed).fit(split.X, split.y)
-    options = {"budget": BUDGET, "encoder": "auto", "random_state": seed}
+    options: dict[str, Any] = {"budget": BUDGET, "encoder": "auto", "random_state": seed}
     taught = measure(fit_student, teacher, split.X, split.y, **options)
-    predicted = {
-        model: np.ravel(model.predict(split.X_test)) for model in (teacher, fitted, taught.result)
-    }
+    student: Any = taught.result
+    models = (teacher, fitted, student)
+    predicted = {model: np.ravel(model.predict(split.X_test)) for model in models}
     every = np.ones(len(split.y_test), dtype=bool)
     scores = {model: Scores(split, found).on(every) for model, found in predicted.items()}
-    agreements = [
-        _agreement(split, predicted[model], predicted[teacher]) for model in (fitted, taught.result)
-    ]
-    kept = better_of(taught.result, fitted)
+    agreements = [_agreement(split, predicted[m], predicted[teacher]) for m in (fitted, student)]
+    kept, held_out = better_of(student, fitted), [fitted.report_.held_out, student.report_.held_out]
     return Student(
         *(table, name, seed),
-        *(scores[teacher], scores[fitted], scores[taught.result], scores[kept]),
-        STUDENT if kept is taught.result else "fitted",
-        *(model.report_.held_out.value for model in (fitted, taught.result)),
-        *agreements,
-        taught.result.model_bytes_,
-        taught.cpu_seconds,
-        seconds,
-        len(split.y),
-        len(split.y_test),
+        *(scores[teacher], scores[fitted], scores[student], scores[kept]),
+        kept=STUDENT if kept is student else "fitted",
+        fitted_held_out=held_out[0].value,
+        student_held_out=held_out[1].value,
+        fitted_agreement=agreements[0],
+        student_agreement=agreements[1],
+        bytes=student.model_bytes_,
+        student_cpu_seconds=taught.cpu_seconds,
+        fitted_cpu_seconds=seconds,
+        rows=len(split.y),
+        test_rows=len(split.y_test),
     )
 
 
