@@ -123,6 +123,27 @@ def test_given_predictions_teach_the_given_rows():
         distill(P, X, n_synthetic=10)
 
 
+def test_frames_without_synthetic_rows():
+    pa = pytest.importorskip("pyarrow")
+    X, _ = rings(200)
+    table = pa.table({"a": X[:, 0], "b": X[:, 1]})
+
+    class OfArrow:
+        """A regressor that takes tables of pyarrow."""
+
+        def predict(self, rows):
+            """Return the first column."""
+            return rows.column(0).to_numpy()
+
+    with pytest.raises(ValueError, match=r"made of pandas frames\. Pass 0"):
+        distill(OfArrow(), table, encoder="auto", n_synthetic=10)
+    student = distill(
+        OfArrow(), table, "1kB", X[:, 0], encoder="auto", max_seconds=FAST, random_state=0
+    )
+    assert student.feature_names_in_.tolist() == ["a", "b"]
+    assert np.corrcoef(student.predict(table), X[:, 0])[0, 1] > 0.95
+
+
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_student():
     X, _ = rings(100)
