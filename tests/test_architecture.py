@@ -28,9 +28,9 @@ ORDER = """
     _tuning _learning
     _fit
     pipelines
-    _compression persistence
+    _compression _distillation persistence
     estimators transformer
-    from_sklearn curve explain
+    from_sklearn curve explain distillation
     export
     plots
     report

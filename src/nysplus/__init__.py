@@ -5,6 +5,7 @@ from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap
 from nysplus._runtime.checkpoint import Checkpoint
 from nysplus._tuning.metric import LearnedMetric
 from nysplus.curve import LandmarkCurve, landmark_curve
+from nysplus.distillation import distill
 from nysplus.estimators import NystroemClassifier, NystroemRegressor
 from nysplus.from_sklearn import from_svc
 from nysplus.persistence import load, save
@@ -26,6 +27,7 @@ __all__ = [
     "RandomizedMap",
     "Refinement",
     "StandardMap",
+    "distill",
     "from_pipeline",
     "from_svc",
     "landmark_curve",

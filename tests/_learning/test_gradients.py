@@ -11,7 +11,7 @@ from nysplus._learning.losses import Squared, loss_of
 from nysplus.kernels import RBF, Matern
 
 ROWS, D, R, N = 17, 5, 3, 6
-KINDS = ["classes", "two", "labels", "values"]
+KINDS = ["classes", "two", "labels", "values", "soft", "soft two"]
 KERNELS = [RBF(1.0), Matern(1.0, nu=1.5), Matern(1.0, nu=2.5)]
 
 

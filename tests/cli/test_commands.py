@@ -19,7 +19,10 @@ from command_line import failure, invoke, run, write_csv
 import nysplus
 from nysplus.cli import app
 
-COMMANDS = "train predict evaluate explain inspect compress export serve compare".split()
+COMMANDS = (
+    *("train", "predict", "evaluate", "explain", "inspect"),
+    *("compress", "distill", "export", "serve", "compare"),
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

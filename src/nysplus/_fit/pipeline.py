@@ -235,7 +235,7 @@ def better_linear(
 ) -> LinearModel | None:
     """Return a linear function of a table that replaces the model of the same budget, if any."""
     table = resolved.table
-    if table is None or plan.budget is None:
+    if table is None or plan.budget is None or not plan.linear:
         return None
     rival, scores = size.held_out, refined.scores
     if scores is not None:

@@ -41,7 +41,8 @@ class Plan:
     With `growth` or a budget the rows decide on the number of landmarks. It is then at most
     `n_landmarks`, or within the budget. With `automatic` the rows decide on the kernel: `kernel`
     with any width, or one of `other_kernels`. `encoder` is that of a table, whose code the rows
-    decide on; the code of images follows from the budget.
+    decide on; the code of images follows from the budget. With `linear` a linear function of a
+    table may replace a model with landmarks.
     """
 
     n_landmarks: int
@@ -58,6 +59,7 @@ class Plan:
     other_kernels: tuple[Kernel, ...] = ()
     image: ImageCode | None = None
     augment: Augment | None = None
+    linear: bool = True
 
     def with_any_kernel(self) -> Plan:
         """Return the plan of ``kernel="auto"``.

@@ -117,19 +117,22 @@ class HeldOutSearch(ABC):
         return np.random.RandomState(self.seed)
 
     def folds(self) -> list[Positions]:
-        """Return the positions of the rows of each fold."""
-        assert self.rows.targets is not None
-        n_folds = self.rules.count_folds(len(self.rows))
-        return stratified_folds(self.rows.targets, n_folds, self._rng)
+        """Return the positions of the rows of each fold; rows that were made are in none."""
+        targets = self.rows.targets
+        assert targets is not None
+        given = np.arange(len(self.rows))
+        if targets.origin is not None:
+            given = np.flatnonzero((targets.origin == targets.origin[:, :1]).all(axis=1))
+        n_folds = self.rules.count_folds(len(given))
+        folds = stratified_folds(targets.take(given), n_folds, self._rng)
+        return [given[fold] for fold in folds]
 
     def hold_out(self, held_out: Positions) -> HeldOutFold:
         """Hold a fold out, and fit the unrefined model without it where it could overfit.
 
         A landmark that is the centroid of few rows predicts these rows better than new rows.
         """
-        mask = np.ones(len(self.rows), dtype=bool)
-        mask[held_out] = False
-        others = np.flatnonzero(mask)
+        others = self._others(held_out)
         model, n = self.start, self.start.landmarks.shape[0]
         if self.problem.blocks.n_rows < self.rules.honest_ratio * n:
             blocks = self._blocks(others)
@@ -138,6 +141,16 @@ class HeldOutSearch(ABC):
             model = replace(model, projection=self.start.projection)
         outputs = model(self.rows.X[held_out])
         return HeldOutFold(held_out, others, model.landmarks, outputs)
+
+    def _others(self, held_out: Positions) -> Positions:
+        """Return the positions of the rows that are not held out, nor made of such rows."""
+        mask = np.ones(len(self.rows), dtype=bool)
+        mask[held_out] = False
+        assert self.rows.targets is not None
+        origin = self.rows.targets.origin
+        if origin is not None:
+            mask &= ~np.isin(origin, origin[held_out]).any(axis=1)
+        return np.flatnonzero(mask)
 
     def hold_out_in_time(self, positions: Sequence[Positions]) -> list[HeldOutFold]:
         """Hold out folds, at least one, and as many as there is time for."""

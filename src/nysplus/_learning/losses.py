@@ -20,8 +20,22 @@ LEAST_EXPONENT, LEAST_LOGIT = -50.0, -30.0
 NEAR_ROWS, FIRST_SCORE = 5, 5.0
 
 
+class _Softmax:
+    """The start of training with one column of scores per class."""
+
+    def intercept(self, Y: Float, weight: Float) -> Float:
+        """Return the logarithms of the classes' shares, for targets Y coded ±1."""
+        share = _shares(Y, weight)
+        logarithms: Float = np.log(share / share.sum())
+        return logarithms
+
+    def first_coefficients(self, Y: Float, D: Float) -> Float:
+        """Return coefficients to start from, in 0 … `FIRST_SCORE` (see :func:`_near_scores`)."""
+        return (_near_scores(Y, D) + FIRST_SCORE) / 2.0
+
+
 @dataclass(frozen=True)
-class Softmax:
+class Softmax(_Softmax):
     """Cross-entropy of one class among L, with one column of scores per class.
 
     Attributes
@@ -49,23 +63,47 @@ class Softmax:
 
     def slopes(self, F: Float, smoothing: float) -> Float:
         """Overwrite scores with the derivatives of the losses: ``softmax(F) − Y``."""
-        F -= F.max(axis=1, keepdims=True)
-        np.maximum(F, LEAST_LOGIT, out=F)
-        np.exp(F, out=F)
-        F /= F.sum(axis=1, keepdims=True)
+        _softmax(F)
         F -= smoothing / self.n_outputs
         F[np.arange(len(F)), self.codes] -= 1.0 - smoothing
         return F
 
-    def intercept(self, Y: Float, weight: Float) -> Float:
-        """Return the logarithms of the classes' shares, for targets Y coded ±1."""
-        share = _shares(Y, weight)
-        logarithms: Float = np.log(share / share.sum())
-        return logarithms
 
-    def first_coefficients(self, Y: Float, D: Float) -> Float:
-        """Return coefficients to start from, in 0 … `FIRST_SCORE` (see :func:`_near_scores`)."""
-        return (_near_scores(Y, D) + FIRST_SCORE) / 2.0
+@dataclass(frozen=True)
+class SoftSoftmax(_Softmax):
+    """Cross-entropy of probabilities of L classes, with one column of scores per class.
+
+    Attributes
+    ----------
+    P : ndarray of shape (rows, L)
+        With sums of one. Zeros and ones give the losses of :class:`Softmax`.
+    """
+
+    P: Float
+
+    @property
+    def n_outputs(self) -> int:
+        """L."""
+        return int(self.P.shape[1])
+
+    def take(self, rows: Rows) -> SoftSoftmax:
+        """Return the losses of some rows."""
+        return SoftSoftmax(self.P[rows])
+
+    def losses(self, F: Float, smoothing: float) -> Float:
+        """Return the loss of each row, with label smoothing."""
+        F = F - F.max(axis=1, keepdims=True)
+        own = np.einsum("ij,ij->i", self.P, F)
+        total = np.log(np.exp(F).sum(axis=1))
+        losses: Float = total - (1.0 - smoothing) * own - smoothing * F.mean(axis=1)
+        return losses
+
+    def slopes(self, F: Float, smoothing: float) -> Float:
+        """Overwrite scores with the derivatives of the losses: ``softmax(F) − P``."""
+        _softmax(F)
+        F -= smoothing / self.n_outputs
+        F -= (1.0 - smoothing) * self.P
+        return F
 
 
 @dataclass(frozen=True)
@@ -75,7 +113,7 @@ class Logistic:
     Attributes
     ----------
     Y : ndarray of shape (rows, L)
-        0 or 1.
+        0 or 1, or the probability of a label.
     """
 
     Y: Float
@@ -157,7 +195,15 @@ class Squared:
         return np.zeros((D.shape[1], self.n_outputs))
 
 
-Loss = Softmax | Logistic | Squared
+Loss = Softmax | SoftSoftmax | Logistic | Squared
+
+
+def _softmax(F: Float) -> None:
+    """Overwrite scores with their softmax."""
+    F -= F.max(axis=1, keepdims=True)
+    np.maximum(F, LEAST_LOGIT, out=F)
+    np.exp(F, out=F)
+    F /= F.sum(axis=1, keepdims=True)
 
 
 def _shares(Y: Float, weight: Float) -> Float:
@@ -190,6 +236,8 @@ def loss_of(targets: Targets, dtype: npt.DTypeLike) -> Loss:
     """Return the loss of targets: squared error of values, cross-entropy of classes and labels."""
     if not targets.discrete:
         return Squared(targets.coded().astype(dtype))
-    if targets.class_codes is not None and targets.n_outputs > 1:
-        return Softmax(targets.class_codes, targets.n_outputs)
-    return Logistic((targets.coded() > 0).astype(dtype))
+    if targets.class_codes is None or targets.n_outputs == 1:
+        return Logistic(((targets.coded() + 1.0) / 2.0).astype(dtype))
+    if targets.probabilities is not None:
+        return SoftSoftmax(targets.probabilities.astype(dtype))
+    return Softmax(targets.class_codes, targets.n_outputs)

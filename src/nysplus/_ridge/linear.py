@@ -172,7 +172,7 @@ def _loss_of(rows: Block) -> Loss:
     """Return the function from scores to the loss of each row and its derivatives."""
     codes = rows.labels.class_codes
     if codes is None or rows.Y.shape[1] == 1:
-        return partial(_binary_loss, Y=rows.Y)
+        return partial(_binary_loss, Y=np.sign(rows.Y))
     return partial(_class_loss, codes=codes)
 
 

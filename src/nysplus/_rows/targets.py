@@ -74,6 +74,19 @@ class Targets(ABC):
         """Class number of each row; None where a row may have several labels, or a value."""
         return None
 
+    @property
+    def probabilities(self) -> Float | None:
+        """Probabilities of the classes of each row; None where every row has one for certain."""
+        return None
+
+    @property
+    def origin(self) -> npt.NDArray[np.intp] | None:
+        """Numbers of the given rows that each row was made of, of shape (rows, m).
+
+        They are equal for a row that was given itself; None where all rows were.
+        """
+        return None
+
     def class_rows(self, weight: Float | None) -> ClassRows:
         """Return the number and the first of the rows of each class or label; none for values.
 

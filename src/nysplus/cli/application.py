@@ -11,6 +11,7 @@ import typer
 
 from nysplus.cli.compare import compare
 from nysplus.cli.compress import compress
+from nysplus.cli.distill import distill
 from nysplus.cli.errors import CommandError
 from nysplus.cli.evaluate import evaluate
 from nysplus.cli.explain import explain
@@ -61,7 +62,11 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-for command in (train, predict, evaluate, explain, inspect, compress, export, serve, compare):
+COMMANDS = (
+    *(train, predict, evaluate, explain, inspect),
+    *(compress, distill, export, serve, compare),
+)
+for command in COMMANDS:
     app.command()(command)
 
 

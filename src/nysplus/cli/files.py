@@ -213,6 +213,14 @@ def read_rows(path: Path, target: str | None) -> Rows:
     return Rows(X, table[target], target)
 
 
+def read_table(path: Path) -> Any:
+    """Return all columns of a file, as a table of pyarrow."""
+    form = checked_format(path)
+    if form in ("npz", "libsvm"):
+        raise CommandError(f"{path} has no named columns. Give a CSV, TSV, Parquet or Arrow file.")
+    return _table(path, form)
+
+
 def read_target(path: Path, target: str | None) -> tuple[Any, str]:
     """Return the target column of a file, as stored, and its name."""
     form = checked_format(path)

@@ -1,0 +1,1 @@
+"""Parts of distillation: scores of teachers, and synthetic rows."""
