@@ -55,6 +55,7 @@ sphinx_gallery_conf = {
         "../examples/landmarks",
         "../examples/kilobytes",
         "../examples/rows",
+        "../examples/predictions",
         "../examples/shipping",
     ],
     "within_subsection_order": "FileNameSortKey",

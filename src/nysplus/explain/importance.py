@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_consistent_length, check_random_state
 
 from nysplus._fit.model import FittedModel
@@ -46,6 +47,11 @@ class FeatureImportance:
     permutation_interval: Float
     gradient: Float | None = None
     gradient_interval: Float | None = None
+
+    @property
+    def order(self) -> npt.NDArray[np.intp]:
+        """Positions of the columns, the most important by permutation first."""
+        return np.argsort(-self.permutation, kind="stable")
 
 
 def feature_importance(
@@ -87,12 +93,12 @@ def feature_importance(
     if len(rows) < 2:
         raise ValueError(f"X has {len(rows)} row, and intervals need two rows at least.")
     rng = check_random_state(random_state)
-    drops = _score_drops(model._model, rows, np.asarray(y), n_repeats, rng)
+    score = _row_scores(model._model, np.asarray(y))
     function = ExplainedFunction.of(model._model)
     slopes = _gradient_parts(function, rows)
     return FeatureImportance(
         column_names(model),
-        *_mean_and_interval(drops),
+        *permutation_importance(score, rows, n_repeats, rng),
         *((None, None) if slopes is None else _mean_and_interval(slopes)),
     )
 
@@ -104,11 +110,19 @@ def _mean_and_interval(of_rows: Float) -> tuple[Float, Float]:
     return mean, np.stack([mean - half, mean + half], axis=1)
 
 
-def _score_drops(
-    fitted: FittedModel, X: Float, y: Any, n_repeats: int, rng: np.random.RandomState
-) -> Float:
-    """Return the loss of each row when a column is shuffled, of shape (N, columns)."""
-    score = _row_scores(fitted, y)
+def permutation_importance(
+    score: Callable[[Float], Float], X: Float, n_repeats: int, rng: np.random.RandomState
+) -> tuple[Float, Float]:
+    """Return the mean loss of score where a column is shuffled, and its interval, by column.
+
+    Parameters
+    ----------
+    score : callable
+        From rows to the score of each row.
+    X : ndarray of shape (N, columns)
+    n_repeats : int
+    rng : RandomState
+    """
     before = score(X)
     drops = np.zeros(X.shape)
     for column in range(X.shape[1]):
@@ -116,7 +130,7 @@ def _score_drops(
         for _ in range(n_repeats):
             shuffled[:, column] = rng.permutation(X[:, column])
             drops[:, column] += before - score(shuffled)
-    return drops / n_repeats
+    return _mean_and_interval(drops / n_repeats)
 
 
 def _row_scores(fitted: FittedModel, y: Any) -> Callable[[Float], Float]:

@@ -11,19 +11,21 @@ import numpy as np
 from nysplus._fit.report import LEAST_SECONDS, score_text
 from nysplus._rows.opening import schema_of
 from nysplus.encoding.image_code import ImageCode
+from nysplus.explain import FeatureImportance
+from nysplus.explain.importance import permutation_importance
 from nysplus.report import figures
 from nysplus.report.card import card
 from nysplus.report.columns import column_row, entry_text
 from nysplus.report.evidence import Evidence
-from nysplus.report.importance import Importance, permutation_importance
 from nysplus.report.nearest import nearest_rows
-from nysplus.report.scores import Score, confused
+from nysplus.report.scores import Score, confused, row_scores
 from nysplus.report.wording import as_texts, size_text
 
 # Columns above which there is neither importance nor a table of columns.
 MAX_COLUMNS = 200
-# Test rows of the importance, and rows that may be the most similar to a landmark.
-IMPORTANCE_ROWS, NEAREST_ROWS = 1000, 5000
+# Test rows of the importance, permutations of each column, and rows that may be the most similar
+# to a landmark.
+IMPORTANCE_ROWS, PERMUTATIONS, NEAREST_ROWS = 1000, 5, 5000
 # Landmarks and columns of their table.
 SHOWN_LANDMARKS, SHOWN_COLUMNS = 8, 8
 # Classes whose numbers of rows are listed.
@@ -47,7 +49,7 @@ def content(evidence: Evidence) -> dict[str, Any]:
         "confused": _confused(evidence) if judged and evidence.task == "classify" else [],
         "result_figures": list(figures.result_figures(evidence)) if drawn and judged else [],
         "importance": _importance_rows(importance, evidence),
-        "importance_figure": figures.importance_figure(importance, evidence.score.metric)
+        "importance_figure": figures.importance_figure(importance, evidence.score)
         if drawn and importance
         else None,
         "no_importance": no_importance,
@@ -137,7 +139,7 @@ def _confused(evidence: Evidence) -> list[str]:
 # -- columns and landmarks -------------------------------------------------------------------------
 
 
-def _importance(evidence: Evidence) -> tuple[Importance | None, str]:
+def _importance(evidence: Evidence) -> tuple[FeatureImportance | None, str]:
     """Return the importance of columns, or the reason why there is none."""
     if evidence.test is None:
         return None, "The importance of columns needs test rows."
@@ -150,10 +152,14 @@ def _importance(evidence: Evidence) -> tuple[Importance | None, str]:
         )
     X, y = evidence.test.some(IMPORTANCE_ROWS, evidence.rng)
     names = [column.name for column in evidence.columns]
-    return permutation_importance(evidence.model._model, names, X, y, evidence.rng), ""
+    score = row_scores(evidence.model._model, y)
+    found = permutation_importance(score, X, PERMUTATIONS, evidence.rng)
+    return FeatureImportance(names, *found), ""
 
 
-def _importance_rows(importance: Importance | None, evidence: Evidence) -> list[tuple[str, ...]]:
+def _importance_rows(
+    importance: FeatureImportance | None, evidence: Evidence
+) -> list[tuple[str, ...]]:
     if importance is None:
         return []
     factor, digits = (100.0, 1) if _is_share(evidence) else (1.0, 3)
@@ -163,15 +169,15 @@ def _importance_rows(importance: Importance | None, evidence: Evidence) -> list[
 
     return [
         (
-            importance.names[i],
-            text(importance.losses[i]),
-            " to ".join(map(text, importance.intervals[i])),
+            importance.feature_names[i],
+            text(importance.permutation[i]),
+            " to ".join(map(text, importance.permutation_interval[i])),
         )
         for i in importance.order
     ]
 
 
-def _landmarks(evidence: Evidence, importance: Importance | None) -> dict[str, Any] | None:
+def _landmarks(evidence: Evidence, importance: FeatureImportance | None) -> dict[str, Any] | None:
     """Return the rows that are most similar to landmarks, in the columns that matter most."""
     sample = evidence.train or evidence.test
     n = evidence.model.report_.n_landmarks

@@ -17,6 +17,7 @@ from nysplus._typing import Float
 from nysplus.curve import landmark_curve
 from nysplus.encoding.frames import take_rows
 from nysplus.encoding.image_code import ImageCode
+from nysplus.explain import FeatureImportance
 from nysplus.plots import (
     ConfusionSharesDisplay,
     ImportanceDisplay,
@@ -29,7 +30,7 @@ from nysplus.plots import (
 )
 from nysplus.plots.style import BLUE, GREY, TICK_SIZE, VERMILION
 from nysplus.report.evidence import Evidence
-from nysplus.report.importance import Importance
+from nysplus.report.scores import Score
 
 # Stand for the colours of text and of cards, which the page has for both themes.
 INK, CARD = "#010203", "#040506"
@@ -168,16 +169,16 @@ def _short(names: Any) -> list[str]:
     return [name if len(name) <= 14 else f"{name[:13]}…" for name in names.tolist()]
 
 
-def importance_figure(importance: Importance, metric: str) -> Figure:
+def importance_figure(importance: FeatureImportance, score: Score) -> Figure:
     """Return the figure of the importance of columns."""
+    names, losses = importance.feature_names, importance.permutation
+    intervals = importance.permutation_interval
     return draw(
         "importance",
         "Importance of columns",
-        f"Loss of the score on {importance.n_rows:,} test rows where the entries of one column are "
-        "permuted. Columns that say the same share their importance.",
-        lambda: ImportanceDisplay(
-            importance.names, importance.losses, importance.intervals, metric
-        ).plot(),
+        "Loss of the score on test rows where the entries of one column are permuted. Columns that "
+        "say the same share their importance.",
+        lambda: ImportanceDisplay(names, losses, intervals, score.metric).plot(),
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from nysplus._fit.model import FittedModel
+from nysplus._typing import Float
 from nysplus.plots.calibration import NORMAL_95 as Z
 from nysplus.plots.calibration import wilson_interval
 from nysplus.report.wording import as_texts
@@ -107,6 +110,15 @@ def r2(y: Array, predicted: Array) -> Score:
     error = float(influence.std() / np.sqrt(n))
     rmse = float(np.sqrt(e2.mean()))
     return Score("R²", value, error, value - Z * error, min(value + Z * error, 1.0), n, rmse)
+
+
+def row_scores(fitted: FittedModel, y: Array) -> Callable[[Float], Float]:
+    """Return a function from raw rows to the score of each, whose mean is the accuracy or R²."""
+    if fitted.code.discrete:
+        texts = as_texts(y)
+        return lambda X: (as_texts(fitted.predict(X)) == texts).astype(np.float64)
+    spread = max(float(np.var(y)), np.finfo(np.float64).tiny)
+    return lambda X: 1.0 - (y - fitted.predict(X)) ** 2 / spread
 
 
 def confused(y: Array, predicted: Array) -> list[tuple[str, str, int]]:

@@ -5,7 +5,7 @@ Prediction sets, intervals and novelty
 A prediction alone does not tell how sure the model is. This example fits a classifier to
 scikit-learn's digits, returns the *set* of classes that covers the true one for 99 % of the rows,
 and finds rows that are no digits at all. A second model returns intervals for the diabetes data.
-"""  # noqa: D400
+"""
 
 # %%
 # Sets of classes
