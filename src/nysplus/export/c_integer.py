@@ -23,7 +23,6 @@ import numpy.typing as npt
 from nysplus._bytes.center import centered
 from nysplus._bytes.quantise import pack_expansion
 from nysplus._rows.applying import apply_to_rows
-from nysplus._rows.slicing import row_slices
 from nysplus._typing import Float
 from nysplus.encoding.code import Linear, TableCode
 from nysplus.encoding.image_code import ImageCode
@@ -50,6 +49,8 @@ KERNEL_BITS, MIN_KERNEL_BITS = 15, 8
 # Bits after the point of the steps of landmarks, at most: rounded to whole numbers, the steps change
 # scores of Letter five times as much.
 FRACTION_BITS = 8
+# Kernel values that are computed together, and rows at least.
+BLOCK_VALUES, MIN_BLOCK_ROWS = 2**16, 16
 # Rows that coefficients of a floating model are solved on.
 MAX_ROWS = 4000
 
@@ -132,7 +133,10 @@ class IntegerModel:
         stored = self.content.stored
         Z, A = self.coordinates.landmarks(stored.landmarks.values), stored.dual_coef.values
         scores = np.empty((len(rows), A.shape[1]), dtype=np.int32)
-        for part in row_slices(len(rows), 8 * (6 * len(Z) + 4 * rows.shape[1]), threads=1):
+        # the kernel values of a block stay in a core's cache
+        block = max(MIN_BLOCK_ROWS, BLOCK_VALUES // (len(Z) + rows.shape[1]))
+        for start in range(0, len(rows), block):
+            part = slice(start, start + block)
             sums = self.features.of(rows[part])
             if self.weights is not None:
                 sums = product(sums, self.weights)

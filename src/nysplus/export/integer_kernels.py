@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from nysplus._typing import Float
-from nysplus.export.fixed_point import Integers
+from nysplus.export.fixed_point import Integers, Reals
 from nysplus.kernels import RBF, Kernel, Laplacian, Matern
 
 # Steps of the table of powers of two, as a power of two: linear interpolation is then exact to
@@ -59,15 +59,15 @@ class IntegerKernel:
     table: npt.NDArray[np.uint16]
     template: str
     words: dict[str, int]
-    values: Callable[[Integers], npt.NDArray[np.int64]]
+    values: Callable[[npt.NDArray[np.int32]], npt.NDArray[np.int32]]
 
     @property
     def reach(self) -> int:
         """The first difference of one coordinate that makes the value 0."""
         return math.isqrt(self.limit - 1) + 1 if self.squares else self.limit
 
-    def sums(self, U: Integers, Z: Integers) -> npt.NDArray[np.int64]:
-        """Return the distances between rows of coordinates, all exact."""
+    def sums(self, U: Integers, Z: Integers) -> Reals:
+        """Return the distances between rows of coordinates: integers, all exact."""
         U, Z = U.astype(np.float64), Z.astype(np.float64)  # products of 2^15 in sums below 2^53
         if self.squares:
             D = (U**2).sum(axis=1)[:, None] + (Z**2).sum(axis=1) - 2.0 * (U @ Z.T)
@@ -75,14 +75,15 @@ class IntegerKernel:
             D = np.zeros((len(U), len(Z)))
             for u, z in zip(U.T, Z.T, strict=True):
                 D += np.abs(u[:, None] - z)
-        return D.astype(np.int64)
+        return D
 
-    def matrix(self, U: Integers, Z: Integers) -> npt.NDArray[np.int64]:
+    def matrix(self, U: Integers, Z: Integers) -> npt.NDArray[np.int32]:
         """Return the kernel values between rows of coordinates."""
         sums = self.sums(U, Z)
-        K = np.zeros_like(sums)
         near = sums < self.limit
-        K[near] = self.values(sums[near])
+        np.minimum(sums, self.limit - 1, out=sums)
+        K = self.values(sums.astype(np.int32))
+        K *= near
         return K
 
 
@@ -92,13 +93,19 @@ def _exponential(rate: float, squares: bool, formula: str, level: int, bits: int
     steps = np.arange(2**OCTAVE_BITS + 1) / 2**OCTAVE_BITS
     table = np.rint(largest * 2.0**-steps).astype(np.uint16)
 
-    def values(sums: Integers) -> npt.NDArray[np.int64]:
-        octave, rest = sums >> level, sums & (2**level - 1)
-        step, rest = rest >> rest_bits, rest & (2**rest_bits - 1)
-        here, later = table[step].astype(np.int64), table[step + 1].astype(np.int64)
-        value = here - (((here - later) * rest) >> rest_bits)
-        found: npt.NDArray[np.int64] = (value + ((1 << octave) >> 1)) >> octave
-        return found
+    entries = table.astype(np.int32)
+    falls = -np.diff(entries)
+
+    def values(sums: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        octave, step = sums >> level, (sums >> rest_bits) & (2**OCTAVE_BITS - 1)
+        rest = sums & (2**rest_bits - 1)
+        rest *= falls[step]
+        rest >>= rest_bits
+        value = entries[step]
+        value -= rest
+        value += (np.int32(1) << octave) >> 1
+        value >>= octave
+        return value
 
     unit = math.log(2.0) / (rate * 2.0**level)
     words = {
@@ -132,15 +139,18 @@ def _tabled(
     knots = np.concatenate([starts[0] * steps, *(s * (1.0 + steps) for s in starts), [1.0]])
     table = np.rint((2**bits - 1) * function(knots)).astype(np.uint16)
 
-    def values(sums: Integers) -> npt.NDArray[np.int64]:
-        octave = np.maximum(np.frexp(sums.astype(np.float64))[1].astype(np.int64) - first, 0)
-        shift = first - STEP_BITS + np.maximum(octave - 1, 0)
+    entries = table.astype(np.int32)
+    falls = -np.diff(entries)
+
+    def values(sums: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        n_bits = np.frexp(sums.astype(np.float64))[1]
+        octave = np.maximum(n_bits - (first + 1), 0)  # beyond the first one
+        shift = octave + (first - STEP_BITS)
         # the steps of an octave follow those of the octaves below it
-        step = (sums >> shift) + (np.maximum(octave - 1, 0) << STEP_BITS)
-        rest = sums & ((1 << shift) - 1)
+        step = (sums >> shift) + (octave << STEP_BITS)
         cut = np.maximum(shift - REST_BITS, 0)
-        here, later = table[step].astype(np.int64), table[step + 1].astype(np.int64)
-        value: npt.NDArray[np.int64] = here - (((here - later) * (rest >> cut)) >> (shift - cut))
+        rest = (sums & ((np.int32(1) << shift) - 1)) >> cut
+        value: npt.NDArray[np.int32] = entries[step] - ((rest * falls[step]) >> (shift - cut))
         return value
 
     words = {
