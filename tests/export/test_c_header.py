@@ -15,7 +15,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from nysplus import Nystroem, NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import pack_expansion
 from nysplus.expansion import KernelExpansion, PackedExpansion, pack_array
-from nysplus.export.c_header import to_c
+from nysplus.export import to_c
 from nysplus.export.c_model import c_model
 from nysplus.export.contents import contents_of
 from nysplus.export.rounding import compared_rows, exact_scores, largest_change

@@ -41,13 +41,13 @@ from nysplus.export.fixed_point import (
 from nysplus.export.integer_features import IntegerFeatures, cosine_features, given_features
 from nysplus.export.integer_kernels import IntegerKernel, check_kernel, integer_kernels
 from nysplus.export.integer_rows import IntegerRows, integer_rows
-from nysplus.export.rounding import compared_rows, exact_scores
+from nysplus.export.rounding import compared_rows
 from nysplus.pipelines import as_model
 
 # Bits of kernel values, at most and at least.
 KERNEL_BITS, MIN_KERNEL_BITS = 15, 8
-# Bits after the point of the steps of landmarks, at most: rounded to whole numbers, the steps change
-# scores of Letter five times as much.
+# Bits after the point of the steps of landmarks, at most. Steps that are rounded to whole numbers
+# change scores of Letter five times as much.
 FRACTION_BITS = 8
 # Kernel values that are computed together, and rows at least.
 BLOCK_VALUES, MIN_BLOCK_ROWS = 2**16, 16
@@ -205,11 +205,6 @@ def features_of(model: Any, X: Any) -> Float:
     return numbers
 
 
-def reference_scores(model: Any, X: Float) -> Float:
-    """Return the scores of a model in float64, of rows of features."""
-    return exact_scores(contents_of(model), X)
-
-
 def _check(content: Contents) -> None:
     """Raise if a model has parts that integers cannot express."""
     code = content.encoder
@@ -263,10 +258,8 @@ def _quantised(expansion: KernelExpansion, content: Contents, X: Float | None) -
     return contents(small, content.kind, content.classes, content.slope, content.schema)
 
 
-def _features(
-    content: Contents, rows: IntegerRows, weights: Integers | None
-) -> IntegerFeatures:
-    """Return the integer features of a model: those of the row, or of its code, minus the centre."""
+def _features(content: Contents, rows: IntegerRows, weights: Integers | None) -> IntegerFeatures:
+    """Return the integer features of a model: of the row or of its code, minus the centre."""
     code, stored = content.encoder, content.stored
     center = np.zeros(content.n_columns)
     if stored.center is not None:
@@ -328,7 +321,8 @@ def _coordinates(
     slope, start, sums = features.unit, features.bias, features.largest
     weights = _weights(P)
     if weights is not None:
-        assert P is not None and P.scale is not None
+        assert P is not None
+        assert P.scale is not None
         scale = P.scale.astype(np.float64)
         start = (start @ weights.astype(np.float64)) * scale
         slope = features.unit[0] * scale

@@ -187,7 +187,9 @@ def axis_cosines(code: ImageCode, bits: int) -> tuple[Integers, Integers]:
         table = quarter_turn(n, bits).astype(np.int64)
         turn = (2 * np.arange(n)[:, None] + 1) * np.arange(k) % (4 * n)
         turn = np.minimum(turn, 4 * n - turn)
-        cosines = np.where(turn > n, -table[np.minimum(2 * n - turn, n)], table[np.minimum(turn, n)])
+        cosines = np.where(
+            turn > n, -table[np.minimum(2 * n - turn, n)], table[np.minimum(turn, n)]
+        )
         cosines[:, 0] = table[-1]
         found.append(cosines)
     return found[0], found[1]

@@ -50,7 +50,8 @@ def integer_tables(model: IntegerModel) -> dict[str, npt.NDArray[Any]]:
 
 def stack_bytes(model: IntegerModel) -> int:
     """Return the bytes of arrays on the stack: coordinates, scores, and cosines of an image."""
-    n_bytes = 4 * (model.content.stored.landmarks.values.shape[1] + model.content.n_outputs)
+    rank = int(model.content.stored.landmarks.values.shape[1])
+    n_bytes = 4 * (rank + model.content.n_outputs)
     if isinstance(model.features, CosineFeatures):
         (height, width, channels), (first, _, _) = (
             model.features.code.shape,
@@ -213,7 +214,7 @@ def _table(name: str, array: npt.NDArray[Any]) -> str:
 
 
 def integer_header(
-    estimator: str, model: IntegerModel, name: str, outputs: str, classes: str, agreement: str
+    estimator: str, model: IntegerModel, name: str, classes: str, outputs: str, agreement: str
 ) -> str:
     """Return the text of the header.
 
@@ -224,8 +225,8 @@ def integer_header(
     model : IntegerModel
     name : str
         The first part of all C names.
-    outputs, classes, agreement : str
-        Texts: the number and kind of outputs, the table of class labels, and lines of the comment
+    classes, outputs, agreement : str
+        Texts: the table of class labels, the number and kind of outputs, and lines of the comment
         on the agreement with Python.
     """
     content, arrays = model.content, integer_tables(model)

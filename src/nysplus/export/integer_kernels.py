@@ -70,7 +70,7 @@ class IntegerKernel:
         """Return the distances between rows of coordinates: integers, all exact."""
         U, Z = U.astype(np.float64), Z.astype(np.float64)  # products of 2^15 in sums below 2^53
         if self.squares:
-            D = (U**2).sum(axis=1)[:, None] + (Z**2).sum(axis=1) - 2.0 * (U @ Z.T)
+            D: Reals = (U**2).sum(axis=1)[:, None] + (Z**2).sum(axis=1) - 2.0 * (U @ Z.T)
         else:
             D = np.zeros((len(U), len(Z)))
             for u, z in zip(U.T, Z.T, strict=True):
@@ -101,7 +101,7 @@ def _exponential(rate: float, squares: bool, formula: str, level: int, bits: int
         rest = sums & (2**rest_bits - 1)
         rest *= falls[step]
         rest >>= rest_bits
-        value = entries[step]
+        value: npt.NDArray[np.int32] = entries[step]
         value -= rest
         value += (np.int32(1) << octave) >> 1
         value >>= octave
@@ -121,7 +121,12 @@ def _exponential(rate: float, squares: bool, formula: str, level: int, bits: int
 
 
 def _tabled(
-    function: Callable[[Float], Float], end: float, octaves: int, formula: str, level: int, bits: int
+    function: Callable[[Float], Float],
+    end: float,
+    octaves: int,
+    formula: str,
+    level: int,
+    bits: int,
 ) -> IntegerKernel:
     """Return a falling function of the distance by a table with equal steps in each octave.
 

@@ -84,7 +84,7 @@ def integer_rows(
         stated = X.min(axis=0), X.max(axis=0)
     scale = _scale(input_scale, n_features)
     if scale is None:
-        whole = X is not None and bool((X == np.rint(X)).all()) and _fits(X, input_type)
+        whole = X is not None and bool((np.rint(X) == X).all()) and _fits(X, input_type)
         if input_type != "int16" or whole:
             scale = np.ones(n_features)
         else:
@@ -137,8 +137,8 @@ def _scale(input_scale: Any, n_features: int) -> Reals | None:
 
 
 def _widened(rows: Float) -> tuple[Reals, Reals]:
-    low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
-    return WIDER * np.minimum(low, 0.0), WIDER * np.maximum(high, 0.0)
+    largest = np.full(rows.shape[1], WIDER * float(np.abs(rows).max()))
+    return -largest, largest
 
 
 def _powers_of_two(low: Reals, high: Reals) -> Reals:
