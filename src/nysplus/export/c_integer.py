@@ -30,7 +30,6 @@ from nysplus.expansion import KernelExpansion, PackedArray
 from nysplus.export.contents import Contents, contents, contents_of
 from nysplus.export.fixed_point import (
     MAX_FACTOR,
-    MAX_SHORT,
     MAX_SUM,
     Factors,
     Integers,
@@ -290,8 +289,9 @@ def _assembled(content: Contents, rows: IntegerRows, features: IntegerFeatures) 
             break
     else:
         raise RangeError(
-            "Landmarks are too far from each other for 16-bit coordinates in which the kernel's "
-            "width is visible. Fit with a smaller gamma, or pass arithmetic='float'."
+            "Landmarks, or steps of the rows, are too far from each other for 16-bit coordinates "
+            "that show the width of the kernel. Fit with a smaller gamma, pass a smaller "
+            "input_scale, or arithmetic='float'."
         )
     largest = total * (2**bits - 1)
     factors, intercept, score_bits = _score_units(stored.dual_coef, stored.intercept, largest, bits)
@@ -308,7 +308,7 @@ def _coordinates(
     assert Z.scale is not None
     ratios = Z.scale.astype(np.float64) / kernel.unit
     m = int(np.abs(Z.values).max(initial=0))
-    if 2 * m * ratios.max() + kernel.reach > MAX_SHORT:
+    if 2 * m * ratios.max() + kernel.reach > kernel.room or ratios.max() > MAX_FACTOR:
         return None
     shift = 0
     while shift < FRACTION_BITS and ratios.max() * 2.0 ** (shift + 1) <= MAX_FACTOR:
@@ -316,7 +316,7 @@ def _coordinates(
     steps = np.rint(ratios * 2.0**shift).astype(np.int16)
     span = int(np.abs(_steps(Z.values, steps, shift)).max(initial=0))
     bound = span + kernel.reach
-    if bound + span > MAX_SHORT:
+    if bound + span > kernel.room:
         return None
     slope, start, sums = features.unit, features.bias, features.largest
     weights = _weights(P)
@@ -332,7 +332,9 @@ def _coordinates(
         slope, start = slope * diagonal, start * diagonal
     if Z.offset is not None:
         start = start - Z.offset.astype(np.float64)
-    factors = Factors.of(slope / kernel.unit, "the features")
+    if np.abs(slope).max() / kernel.unit >= MAX_FACTOR:
+        return None
+    factors = Factors.of(slope / kernel.unit)
     # products are rounded down, by half a step on average
     summands = np.rint(start / kernel.unit + 0.5)
     limit = _limit(factors, summands, sums, bound)
@@ -374,6 +376,6 @@ def _score_units(
     steps = scale.max()
     if steps > 0:
         score_bits = min(score_bits, int(np.ceil(-np.log2(steps))))
-    factors = Factors.of(scale * 2.0**score_bits, "the scores")
+    factors = Factors.of(scale * 2.0**score_bits)
     summands = np.rint(intercept * 2.0**score_bits + 0.5).astype(np.int32)
     return factors, summands, score_bits

@@ -41,21 +41,9 @@ class Factors:
     shift: int
 
     @classmethod
-    def of(cls, factors: Reals, what: str) -> Factors:
-        """Return the integers of factors, the largest with 15 bits.
-
-        Parameters
-        ----------
-        factors : ndarray
-        what : str
-            Of what they are the factors, for the error of a factor that is too large.
-        """
+    def of(cls, factors: Reals) -> Factors:
+        """Return the integers of factors below `MAX_FACTOR`, the largest with 15 bits."""
         largest = float(np.abs(factors).max(initial=0.0))
-        if not largest < MAX_FACTOR:
-            raise RangeError(
-                f"A step of {what} is {largest:.3g} steps of the arithmetic, and at most "
-                f"{MAX_FACTOR} are possible. Pass a smaller input_scale, or scale the features."
-            )
         shift = MAX_SHIFT if largest == 0 else int(np.floor(np.log2(MAX_FACTOR / largest)))
         shift = min(shift, MAX_SHIFT)
         return cls(np.rint(factors * 2.0**shift).astype(np.int16), shift)

@@ -116,7 +116,7 @@ def given_features(
     far = np.abs(slope) * np.maximum(np.abs(rows.low - away), np.abs(rows.high - away))
     bound = min(MAX_SHORT, MAX_SUM // max(int(total.sum(axis=0).max()), 1))
     unit = float(far.max()) / bound or 1.0
-    factors = Factors.of(slope / unit, "the rows")
+    factors = Factors.of(slope / unit)
     d = len(slope)
     # products are rounded down, by half a step on average
     return GivenFeatures(
@@ -212,9 +212,11 @@ def cosine_features(
     if scale is None:
         raise ValueError("input_scale must be one number for images, whose pixels have one unit.")
     own = int(rows.low.min()), int(rows.high.max())
-    for clip, bits in [(None, COSINE_BITS), *((own, b) for b in _bit_numbers())]:
+    # sums keep fewer bits of a narrow range, unless rows are clipped to it
+    clip = own if 2 * max(map(abs, own)) <= max(map(abs, rows.limits)) else None
+    pixel = max(map(abs, clip or rows.limits))
+    for bits in range(COSINE_BITS, MIN_COSINE_BITS - 1, -1):
         first, second = (np.abs(M).sum(axis=0) for M in axis_cosines(code, bits))
-        pixel = max(map(abs, clip or rows.limits))
         if int(first.max()) * pixel <= MAX_SUM:
             break
     else:
@@ -235,10 +237,6 @@ def cosine_features(
     largest = _rounded(bound, along_width)
     shifts = (along_height, along_width)
     return CosineFeatures(np.full(bound.size, unit), -center, largest, code, bits, shifts, clip)
-
-
-def _bit_numbers() -> range:
-    return range(COSINE_BITS, MIN_COSINE_BITS - 1, -1)
 
 
 def _shift(bound: int, most: int) -> int:

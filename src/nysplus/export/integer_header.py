@@ -112,6 +112,7 @@ def _scoring(model: IntegerModel) -> str:
         bound=coordinates.bound,
         limit=model.kernel.limit,
         landmark_bits=stored.landmarks.bits,
+        difference="int16_t" if model.kernel.squares else "int32_t",
         half=(1 << coordinates.step_shift) >> 1,
         step_shift=coordinates.step_shift,
         term=squares if model.kernel.squares else "(uint32_t)(t < 0 ? -t : t)",

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from nysplus._typing import Float
-from nysplus.export.fixed_point import Integers, Reals
+from nysplus.export.fixed_point import MAX_SHORT, Integers, Reals
 from nysplus.kernels import RBF, Kernel, Laplacian, Matern
 
 # Steps of the table of powers of two, as a power of two: linear interpolation is then exact to
@@ -28,6 +28,8 @@ OCTAVE_BITS = 6
 STEP_BITS, OCTAVES, PEAK_OCTAVES = 4, 12, 20
 # The largest power of two of a sum, and bits that an interpolation multiplies by.
 MAX_LEVEL, REST_BITS = 30, 15
+# The largest difference that is not squared: finer coordinates would not change scores.
+MAX_DIFFERENCE = 2**18 - 1
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class IntegerKernel:
     template: str
     words: dict[str, int]
     values: Callable[[npt.NDArray[np.int32]], npt.NDArray[np.int32]]
+
+    @property
+    def room(self) -> int:
+        """The largest difference of a coordinate: squares have 32 bits."""
+        return MAX_SHORT if self.squares else MAX_DIFFERENCE
 
     @property
     def reach(self) -> int:

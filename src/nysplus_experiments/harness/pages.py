@@ -71,7 +71,10 @@ def _body(match: re.Match[str], parts: dict[str, str]) -> str:
 
 
 #: Experiments with a page; each has ``PAGE`` in its module ``page``.
-PAGES = ("paper", "speed", "scale", "formats", "selection", "kilobytes", "tables", "numerics")
+PAGES = (
+    *("paper", "speed", "scale", "formats", "integers", "selection", "kilobytes", "tables"),
+    "numerics",
+)
 
 
 def page(name: str) -> Page:

@@ -13,7 +13,7 @@ ${features}    for (int16_t j = 0; j < @@_RANK; j++) {
         uint32_t sum = 0;
         for (int16_t j = 0; j < @@_RANK && sum < ${limit}u; j++) {
             const int32_t z = @_next_$landmark_bits(&entry) * (int32_t)@@_SHORT(@_landmark_step + j);
-            const int16_t t = (int16_t)(u[j] - ((z + $half) >> $step_shift));
+            const $difference t = ($difference)(u[j] - ((z + $half) >> $step_shift));
             sum += $term;
         }
         if (sum < ${limit}u) {
