@@ -221,7 +221,7 @@ def test_images(pixels, tmp_path, channels, metric, kind):
 
 
 def with_dense_map(X, rng):
-    """Return a model with a map of 8 bits that multiplies every feature, and random coefficients."""
+    """Return a model with a dense map of 8 bits and random coefficients."""
     model = NystroemClassifier(10, metric=4, alpha=1.0, random_state=0).fit(X, X[:, 0] > 0)
     P = rng.uniform(-1.0, 1.0, size=(X.shape[1], 4))
     Z = X[:10] @ P

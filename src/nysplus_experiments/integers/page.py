@@ -19,6 +19,8 @@ PROCESSORS = {
     "arm": "ARMv5, qemu-arm",
     "avr": "ATmega328P, simavr",
     "avr float": "ATmega328P, simavr, floating point",
+    "thumb": "ARM Thumb, qemu-arm, instructions",
+    "thumb float": "ARM Thumb, qemu-arm, floating point, instructions",
 }
 
 

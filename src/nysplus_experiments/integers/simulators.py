@@ -1,7 +1,8 @@
 """Run integer headers on simulated processors, compare their bits, and count cycles.
 
 An ATmega328P (``simavr``) scores a few rows, and its timer counts the cycles, for one model also in
-floating point. A 32-bit ARM without floating-point unit (``qemu-arm``) scores many rows.
+floating point. A 32-bit ARM without floating-point unit (``qemu-arm``) scores many rows; its Thumb
+instructions, which are those of a Cortex-M0, are counted for one row.
 """
 
 from __future__ import annotations
@@ -33,12 +34,16 @@ ARM_FLAGS = ("-static", "-march=armv5te", "-mfloat-abi=soft", "-O2", "-std=c99",
 # Budgets whose headers fit in the flash memory of an ATmega328P. In floating point the tables are
 # in its RAM of 2 kB, so that one smaller model compares both arithmetics.
 BUDGETS, PROCESSORS = ("4kB", "16kB"), ("arm", "avr")
-COMPARED = [("digits", "1kB", processor) for processor in ("avr", "avr float")]
+COMPARED = [("digits", "1kB", p) for p in ("avr", "avr float", "thumb", "thumb float")]
+THUMB_FLAGS = ("-static", "-mthumb", "-march=armv5te", "-mfloat-abi=soft", "-Os", "-std=gnu99")
 
 
 @dataclass(frozen=True)
 class Simulation(Row, key="dataset budget processor"):
-    """One row of ``simulators.csv``; cycles are those of a row, at most."""
+    """One row of ``simulators.csv``; ``cycles`` are those of the slowest row.
+
+    They are instructions for the processors "thumb" and "thumb float".
+    """
 
     dataset: str
     budget: str
@@ -81,18 +86,42 @@ def on_avr(header: str, rows: np.ndarray, integer: bool) -> tuple[np.ndarray, in
     return numbers[:, 1:].view(np.int32), int(numbers[:, 0].max())
 
 
+def on_thumb(header: str, rows: np.ndarray) -> int:
+    """Return the instructions of a prediction: ``qemu-arm`` writes a line for each of them."""
+    lines = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "nysplus.h").write_text(header)
+        row = "float" if rows.dtype == np.float32 else f"{rows.dtype.name}_t"
+        flags = (*THUMB_FLAGS, f"-DROW={row}", "-I.")
+        command = ["arm-linux-gnueabi-gcc", *flags, source("count_rows.c"), "-lm", "-o", "main"]
+        compiled(command, folder)
+        for n in (1, 2):
+            with (folder / "log").open("wb") as log:
+                command = ["qemu-arm", "-singlestep", "-d", "nochain,exec", f"{folder}/main"]
+                subprocess.run(command, input=rows[:n].tobytes(), stderr=log, check=True)
+            lines.append((folder / "log").read_bytes().count(b"\n"))
+    return lines[1] - lines[0]
+
+
 def measure(dataset: str, budget: str, processor: str) -> Simulation:
     """Run the header of a model on a simulated processor."""
     problem, model = integer_problem(dataset), fitted(dataset, budget)
-    if processor == "avr float":
+    if processor.endswith("float"):
         header, report = to_c(model), c_report(model)
-        rows = problem.X_test[:1].astype(INPUT_TYPE)
-        _, cycles = on_avr(header, rows, integer=False)
+        if processor == "avr float":
+            rows = problem.X_test[:1].astype(INPUT_TYPE)
+            _, cycles = on_avr(header, rows, integer=False)
+        else:
+            cycles = on_thumb(header, problem.X_test[:2].astype(np.float32))
         return Simulation(dataset, budget, processor, 1, None, cycles, report.products)
     how = {"X": problem.X, "input_type": INPUT_TYPE}
     header, integers = to_c(model, arithmetic="int", **how), integer_model(model, **how)
     report = c_report(model, arithmetic="int", **how)
     cycles = None
+    if processor == "thumb":
+        cycles = on_thumb(header, problem.X_test[:2].astype(INPUT_TYPE))
+        return Simulation(dataset, budget, processor, 1, None, cycles, report.products)
     if processor == "arm":
         rows = np.resize(problem.X_test, (ARM_ROWS, problem.X.shape[1])).astype(INPUT_TYPE)
         scores = on_arm(header, rows)

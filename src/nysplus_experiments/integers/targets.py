@@ -74,10 +74,12 @@ class TargetSize(Row, key="dataset budget target arithmetic"):
 
 
 def sections(target: Target, path: Path) -> tuple[int, int, int]:
-    """Return the bytes of text, data and bss."""
+    """Return the bytes of text, data and bss, without the stack that some libraries reserve."""
     done = subprocess.run([target.size, path], capture_output=True, text=True, check=True)
     text, data, bss = map(int, done.stdout.splitlines()[1].split()[:3])
-    return text, data, bss
+    listed = subprocess.run([target.size, "-A", path], capture_output=True, text=True, check=True)
+    reserved = sum(map(int, re.findall(r"^\.stack\s+(\d+)", listed.stdout, re.M)))
+    return text, data, bss - reserved
 
 
 def stack_of(folder: Path) -> int:
