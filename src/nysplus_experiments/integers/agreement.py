@@ -10,6 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def differences(header: str, model: IntegerModel, rows: np.ndarray, n_rows: int)
 def measure(dataset: str, budget: str, n_rows: int) -> IntegerAgreement:
     """Compare a model in integers with floating point and with its compiled header."""
     problem, model = integer_problem(dataset), fitted(dataset, budget)
-    how = {"X": problem.X, "input_type": INPUT_TYPE}
+    how: dict[str, Any] = {"X": problem.X, "input_type": INPUT_TYPE}
     header, integers = to_c(model, arithmetic="int", **how), integer_model(model, **how)
     exact, scores = (m.decision_function(problem.X_test) for m in (model, integers))
     labels, expected = integers.predict(problem.X_test), model.predict(problem.X_test)
@@ -101,7 +102,8 @@ def measure(dataset: str, budget: str, n_rows: int) -> IntegerAgreement:
         dataset,
         budget,
         model.model_bytes_,
-        *stored.landmarks.values.shape,
+        stored.landmarks.values.shape[0],
+        stored.landmarks.values.shape[1],
         "/".join("-" if part is None else str(part.bits) for part in parts),
         len(labels),
         100.0 * float(np.mean(expected == problem.y_test)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ from nysplus_experiments.integers.models import (
 from nysplus_experiments.integers.targets import TARGETS, sections
 
 DATASETS = ("digits", "letter")
-TREES = (10, 100)
 TARGET = TARGETS["cortex-m0"]
 # Programs that predict one row, by library.
 PROGRAMS = {
@@ -60,22 +60,16 @@ class PeerModel(Row, key="dataset library model"):
 
 
 def _emlearn(model: Any, name: str) -> str:
-    import emlearn
-
-    converted = emlearn.convert(model, method="inline", dtype="int16_t")
+    converted = import_module("emlearn").convert(model, method="inline", dtype="int16_t")
     return str(converted.save(name="model", file=None, format="c", inference=["inline"]))
 
 
 def _micromlgen(model: Any, name: str) -> str:
-    from micromlgen import port
-
-    return str(port(model, classname=name))
+    return str(import_module("micromlgen").port(model, classname=name))
 
 
 def _m2cgen(model: Any, name: str) -> str:
-    import m2cgen
-
-    return str(m2cgen.export_to_c(model))
+    return str(import_module("m2cgen").export_to_c(model))
 
 
 WRITERS: dict[str, Callable[[Any, str], str]] = {
@@ -83,11 +77,11 @@ WRITERS: dict[str, Callable[[Any, str], str]] = {
     "micromlgen": _micromlgen,
     "m2cgen": _m2cgen,
 }
-PEERS: dict[str, Callable[[], Any]] = {
-    **{
-        f"forest of {n} trees": lambda n=n: RandomForestClassifier(n, random_state=0) for n in TREES
-    },
-    "SVC": lambda: SVC(C=10.0, gamma="scale"),
+# gamma is a number, which micromlgen needs: scikit-learn's default
+PEERS: dict[str, Callable[[float], Any]] = {
+    "forest of 10 trees": lambda gamma: RandomForestClassifier(10, random_state=0),
+    "forest of 100 trees": lambda gamma: RandomForestClassifier(100, random_state=0),
+    "SVC": lambda gamma: SVC(C=10.0, gamma=gamma),
 }
 
 
@@ -100,9 +94,7 @@ def _flash(folder: Path, program: str, text: str, library: str) -> int:
     (folder / f"main{ending}").write_text(program)
     import_path = []
     if library == "emlearn":
-        import emlearn
-
-        import_path = [f"-I{emlearn.includedir}"]
+        import_path = [f"-I{import_module('emlearn').includedir}"]
     flags = ("-Os", "-ffunction-sections", "-fdata-sections", "-I.", *import_path, *TARGET.flags)
     command = [compiler, *flags, "-Wl,--gc-sections", f"main{ending}", "-lm", "-o", "main.elf"]
     compiled(command, folder)
@@ -117,14 +109,15 @@ def measure(dataset: str, library: str, name: str) -> PeerModel:
         folder = Path(made)
         if library == "nysplus":
             model = fitted(dataset, name)
-            how = {"X": problem.X, "input_type": INPUT_TYPE}
+            how: dict[str, Any] = {"X": problem.X, "input_type": INPUT_TYPE}
             (folder / "nysplus.h").write_text(to_c(model, arithmetic="int", **how))
             program = Path(source("predict_once.c")).read_text()
             program = program.replace("ROW x", f"{INPUT_TYPE}_t x")
             flash: int | None = _flash(folder, program, "", library)
             error = ""
         else:
-            model = PEERS[name]().fit(problem.X, problem.y)
+            gamma = 1.0 / (problem.X.shape[1] * float(problem.X.var()))
+            model = PEERS[name](gamma).fit(problem.X, problem.y)
             flash, error = None, ""
             sizes = {"d": problem.X.shape[1], "n": len(model.classes_), "name": "Model"}
             try:

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def on_arm(header: str, rows: np.ndarray) -> np.ndarray:
         (folder / "nysplus.h").write_text(header)
         flags = (*ARM_FLAGS, f"-DROW={INPUT_TYPE}_t")
         compiled(["arm-linux-gnueabi-gcc", *flags, source("score_rows.c"), "-o", "main"], folder)
-        command = ["qemu-arm", folder / "main"]
+        command = ["qemu-arm", str(folder / "main")]
         done = subprocess.run(command, input=rows.tobytes(), capture_output=True, check=True)
     return np.frombuffer(done.stdout, dtype=np.int32).reshape(len(rows), -1)[:, :-1]
 
@@ -75,10 +76,10 @@ def on_avr(header: str, rows: np.ndarray, integer: bool) -> tuple[np.ndarray, in
         folder = Path(name)
         (folder / "nysplus.h").write_text(header)
         (folder / "rows.h").write_text(f"#define N_ROWS {len(rows)}\n{table}")
-        flags = ("-mmcu=atmega328p", "-std=gnu99", "-Os", "-I.")
-        flags += (f"-DROW={types[0]}", f"-DSCORE={types[1]}")
+        flags = ["-mmcu=atmega328p", "-std=gnu99", "-Os", "-I."]
+        flags += [f"-DROW={types[0]}", f"-DSCORE={types[1]}"]
         compiled(["avr-gcc", *flags, source("score_on_avr.c"), "-lm", "-o", "main.elf"], folder)
-        command = ["simavr", "-m", "atmega328p", "-f", "16000000", folder / "main.elf"]
+        command = ["simavr", "-m", "atmega328p", "-f", "16000000", str(folder / "main.elf")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = re.findall(r"((?:[0-9a-f]{8} )+)", done.stdout + done.stderr)
     words = [[int(word, 16) for word in line.split()] for line in lines]
@@ -115,21 +116,21 @@ def measure(dataset: str, budget: str, processor: str) -> Simulation:
         else:
             cycles = on_thumb(header, problem.X_test[:2].astype(np.float32))
         return Simulation(dataset, budget, processor, 1, None, cycles, report.products)
-    how = {"X": problem.X, "input_type": INPUT_TYPE}
+    how: dict[str, Any] = {"X": problem.X, "input_type": INPUT_TYPE}
     header, integers = to_c(model, arithmetic="int", **how), integer_model(model, **how)
     report = c_report(model, arithmetic="int", **how)
-    cycles = None
     if processor == "thumb":
-        cycles = on_thumb(header, problem.X_test[:2].astype(INPUT_TYPE))
-        return Simulation(dataset, budget, processor, 1, None, cycles, report.products)
+        count = on_thumb(header, problem.X_test[:2].astype(INPUT_TYPE))
+        return Simulation(dataset, budget, processor, 1, None, count, report.products)
+    slowest: int | None = None
     if processor == "arm":
         rows = np.resize(problem.X_test, (ARM_ROWS, problem.X.shape[1])).astype(INPUT_TYPE)
         scores = on_arm(header, rows)
     else:
         rows = problem.X_test[:AVR_ROWS].astype(INPUT_TYPE)
-        scores, cycles = on_avr(header, rows, integer=True)
+        scores, slowest = on_avr(header, rows, integer=True)
     different = int((scores != integers.scores(rows)).sum())
-    return Simulation(dataset, budget, processor, len(rows), different, cycles, report.products)
+    return Simulation(dataset, budget, processor, len(rows), different, slowest, report.products)
 
 
 def run(options: BenchOptions) -> None:

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nysplus.export import to_c
 from nysplus_experiments.harness.bench import BenchOptions
@@ -94,7 +95,9 @@ def measure(dataset: str, budget: str, target: str, arithmetic: str) -> TargetSi
     if shutil.which(chip.compiler) is None:
         raise OSError(f"{chip.compiler} is not installed. It compiles for {chip.title}.")
     integer = arithmetic == "int"
-    how = {"arithmetic": "int", "X": problem.X, "input_type": INPUT_TYPE} if integer else {}
+    how: dict[str, Any] = {}
+    if integer:
+        how = {"arithmetic": "int", "X": problem.X, "input_type": INPUT_TYPE}
     header, row = to_c(model, **how), f"{INPUT_TYPE}_t" if integer else "float"
     tables = int(header.split("Tables: ")[1].split()[0])
     flash = ram = stack = None

@@ -55,7 +55,9 @@ def test_tables_of_the_page(tmp_path):
         records.begin(folder / f"{name}.csv", type(row), measurement.environment())
         records.append(folder / f"{name}.csv", row)
     parts = page.parts(tmp_path)
-    assert "| digits | 4kB | 4,079 | -/4/6 | 98.40 | 98.20 | 1 of 500 | 0.12 |" in parts["agreement"]
+    assert (
+        "| digits | 4kB | 4,079 | -/4/6 | 98.40 | 98.20 | 1 of 500 | 0.12 |" in parts["agreement"]
+    )
     assert "| 1,000,000 | 0 |" in parts["agreement"]
     assert "| digits | 4kB | 4,573 | – | – | – | 5,000 / 80 + 300 |" in parts["targets"]
     assert "ATmega328P, simavr | 5 | 0 | 1,200,000 | 120 |" in parts["simulators"]
