@@ -15,8 +15,10 @@ pytest.importorskip("pyarrow")
 
 import typer
 from command_line import failure, invoke, run, write_csv
+from sklearn.datasets import load_digits
 
 import nysplus
+from nysplus import NystroemClassifier
 from nysplus.cli import app
 
 COMMANDS = (
@@ -127,6 +129,17 @@ def test_exports(model, tmp_path, form, ending):
     assert out.read_bytes() == content
     if form == "c":
         assert b"late_predict" in content
+
+
+def test_export_in_integers(model, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    file, out = tmp_path / "digits.nys", tmp_path / "digits.h"
+    NystroemClassifier(budget="1kB", random_state=0).fit(X[:500], y[:500]).save(file)
+    run("export", file, "--to", "c-int", out=out)
+    assert "int digits_predict(const int16_t *x)" in out.read_text()
+    code, _, error = invoke("export", model, "--to", "c-int", "--out", out)
+    assert code
+    assert "takes tables whose columns are all numbers" in error
 
 
 def test_compare_lists_all_models(small, tmp_path):

@@ -36,7 +36,7 @@ from nysplus.encoding.code import (
     TableCode,
 )
 from nysplus.encoding.schema import TableColumn, TableSchema
-from nysplus.export.c_header import to_c
+from nysplus.export import to_c
 from nysplus.export.c_inputs import constants
 from nysplus.export.c_model import c_model
 from nysplus.export.contents import contents, contents_of

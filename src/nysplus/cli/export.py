@@ -43,6 +43,7 @@ def _onnx(model: Any, name: str) -> bytes:
 EXPORTS = {
     "onnx": Export(".onnx", _onnx),
     "c": Export(".h", lambda model, name: to_c(model, name=name).encode()),
+    "c-int": Export(".h", lambda model, name: to_c(model, name=name, arithmetic="int").encode()),
     "json": Export(".json", lambda model, name: to_json(model).encode()),
     "html": Export(".html", lambda model, name: to_html(model, title=name).encode()),
 }

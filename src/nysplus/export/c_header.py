@@ -9,28 +9,22 @@ number of whole lines, none included. Words between backquotes depend on the typ
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import fields
 
 import numpy as np
 
-from nysplus._runtime.atomic_file import write_whole
 from nysplus.expansion import PackedArray
 from nysplus.explain.product import quadrature
 from nysplus.export.c_encoding import LINEAR
 from nysplus.export.c_inputs import constants, input_comment
 from nysplus.export.c_kernels import CKernel, c_kernel, in_real, literal
 from nysplus.export.c_kernels import number as marked
-from nysplus.export.c_model import MAX_CHANGE, WRONG, CModel, c_model
+from nysplus.export.c_model import CModel
 from nysplus.export.c_tables import factor, number, summand, tables, templates
-from nysplus.export.c_text import filled, identifier, indented, string, table, template
+from nysplus.export.c_text import filled, indented, string, table, template
 from nysplus.export.c_trust import trust_functions
-from nysplus.export.contents import Contents, Trust, contents_of, trust_of
-from nysplus.export.explanation import background_rows
-
-__all__ = ["to_c"]
+from nysplus.export.contents import Contents, Trust
 
 # A line of the comment at the top of a header, if rows are double.
 WHY_DOUBLE = " * x is double because float has too few digits or too small a range for it.\n"
@@ -184,7 +178,7 @@ def _explanation_arrays(model: CModel) -> dict[str, PackedArray]:
     }
 
 
-def _classes(content: Contents) -> str:
+def classes_table(content: Contents) -> str:
     """Return the table of class labels: whole numbers or strings."""
     if content.kind != "classes":
         return ""
@@ -227,7 +221,24 @@ def _helpers(model: CModel, kernel: CKernel, arrays: dict[str, PackedArray]) -> 
     return "".join(f"{text}\n" for text in texts)
 
 
-def _header(estimator: str, model: CModel, name: str, trust: Trust | None) -> str:
+def table_bytes(model: CModel) -> int:
+    """Return the bytes of the tables, without those of class labels."""
+    return sum(array.n_bytes for array in _arrays(model).values())
+
+
+def stack_bytes(model: CModel) -> int:
+    """Return the bytes of arrays on the stack."""
+    content = model.content
+    n_numbers = (2 if content.stored.linear is None else 3) * content.n_outputs
+    n_numbers += 0 if model.code is None else model.code.n_stack
+    if "` u[" in _coordinates(model):
+        n_numbers += content.stored.landmarks.values.shape[1]
+    if model.background is not None:
+        n_numbers = max(n_numbers, 4 * content.stored.landmarks.values.shape[1])
+    return (8 if model.real == "double" else 4) * n_numbers
+
+
+def header_text(estimator: str, model: CModel, name: str, trust: Trust | None = None) -> str:
     """Return the text of the header."""
     content, arrays = model.content, _arrays(model)
     kernel = c_kernel(content.kernel)
@@ -242,21 +253,18 @@ def _header(estimator: str, model: CModel, name: str, trust: Trust | None) -> st
     if model.background is not None:
         sizes |= {"BACKGROUND": len(model.background), "NODES": len(arrays["nodes"].values)}
     width = getattr(content.kernel, "gamma", None)
-    n_stack = (2 if content.stored.linear is None else 3) * content.n_outputs
-    n_stack += 0 if model.code is None else model.code.n_stack
-    n_stack = max(n_stack, 0 if model.background is None else 4 * r)
     text = filled(
         "header",
         model=estimator,
         n_features=content.n_features,
         n_landmarks=n,
-        outputs=_output_names(content),
+        outputs=output_names(content),
         sum=_sum(model),
         u=_mapped(model),
         formula=kernel.formula + (f",  g = {width:.9g}" if width else ""),
-        n_bytes=sum(array.n_bytes for array in arrays.values()),
+        n_bytes=table_bytes(model),
         types=", ".join(f"{key} {array.type_name}" for key, array in arrays.items()),
-        stack=(8 if model.real == "double" else 4) * (n_stack + (r if "` u[" in scoring else 0)),
+        stack=stack_bytes(model),
         code="" if model.code is None else model.code.comment,
         libm=_libm(helpers),
         row=model.row,
@@ -265,7 +273,7 @@ def _header(estimator: str, model: CModel, name: str, trust: Trust | None) -> st
         includes=_includes(arrays.values(), helpers),
         sizes="".join(f"#define @@_{key} {value}\n" for key, value in sizes.items()),
         constants="" if content.schema is None else constants(content.schema),
-        classes=_classes(content),
+        classes=classes_table(content),
         tables="\n".join(tables(f"@_{key}", array) for key, array in arrays.items()),
         helpers=helpers,
         scores=scoring,
@@ -290,12 +298,12 @@ def _includes(arrays: Iterable[PackedArray], helpers: str) -> str:
     return "\n".join(includes)
 
 
-def _output_names(content: Contents) -> str:
+def output_names(content: Contents) -> str:
     """Return the number and kind of outputs for the comment, such as "3 classes"."""
     if content.kind == "classes":
         return f"{len(content.classes)} classes"
-    if content.kind == "labels":
-        return f"{content.n_outputs} labels"
+    if content.kind in ("labels", "features"):
+        return f"{content.n_outputs} {content.kind if content.kind == 'labels' else 'components'}"
     return f"{content.n_outputs} value" + "s" * (content.n_outputs > 1)
 
 
@@ -320,119 +328,3 @@ def _mapped(model: CModel) -> str:
         return f"u = {x}"
     shape = stored.projection.values.shape
     return f"u = {x} P, P " + ("diagonal" if len(shape) == 1 else f"{shape[0]} x {shape[1]}")
-
-
-def _check_change(change: float) -> None:
-    """Warn if float arithmetic changes scores, and raise if it makes them wrong."""
-    if change > WRONG:
-        raise ValueError(
-            f"float arithmetic, which the header uses, would change scores of this model by up to "
-            f"{change:.1g} of the largest. Fit with a larger alpha, which makes smaller "
-            "coefficients, or pass dtype='float64', which makes tables and arithmetic double."
-        )
-    if change > MAX_CHANGE:
-        warnings.warn(
-            f"float arithmetic, which the header uses, changes scores of this model by up to "
-            f"{change:.1g} of the largest. A larger alpha makes smaller coefficients; "
-            "dtype='float64' makes tables and arithmetic double.",
-            stacklevel=3,
-        )
-
-
-def to_c(
-    model: Any,
-    path: Any = None,
-    *,
-    name: str = "nysplus",
-    dtype: str = "auto",
-    explain: Any = False,
-    confidence: float | None = None,
-) -> str:
-    """Return a fitted model as one self-contained C99 header.
-
-    It consists of tables and ``static inline`` functions, allocates no memory, and calls no
-    function of libm but ``expf``, and those that the code of a table needs. With the default
-    name::
-
-        int nysplus_predict(const float *x);       /* position in nysplus_classes */
-        void nysplus_scores(const float *x, float *scores);
-        void nysplus_probabilities(const float *x, float *probabilities);
-
-    The function of a multilabel model is ``void nysplus_predict(const float *x, int *labels)``,
-    that of a regressor ``void nysplus_predict(const float *x, float *y)``, without probabilities.
-    A classifier of `from_svc` that has no ``predict_proba`` has no function for probabilities.
-    Rows are ``const double *x`` where float has too few digits for features that are far from zero,
-    such as Unix times, or too small a range for them. The sizes are macros (``NYSPLUS_FEATURES``,
-    ``NYSPLUS_SCORES``). The stack takes 8 L bytes and some scalars, 4 r bytes more for a learned
-    map or a centre, and 4 L bytes more for a linear term. Without a linear term, kernels that fall
-    off with the distance give the intercepts as scores of rows far from all landmarks, infinite
-    rows included.
-
-    The tables take `model_bytes_` bytes of flash memory; those of a classifier with integer classes
-    take 4 bytes more for each class. Integers of 2 to 7 bits are packed without gaps, and unpacked
-    one by one where they are used. The compiler adds the instructions, some constants, and bytes
-    between tables that align them.
-
-    A model that encodes tables takes a row of raw numbers, in an order that the comment at the top
-    lists: numbers, seconds since 1970 in UTC for dates, and for each category a constant of an
-    enum of its levels (``NYSPLUS_CITY_ROME``), −1 for any other level. NAN stands for a gap, also
-    with ``-ffast-math``. The positions have names as well: ``x[NYSPLUS_X_CITY]``. A model that
-    encodes images takes their pixels, computes the cosines with ``cosf``, and needs 4 k (w + 1)
-    bytes more of the stack for k cosines of images that are w pixels wide, per channel.
-
-    Parameters
-    ----------
-    model : NystroemClassifier, NystroemRegressor or Pipeline
-        Fitted, with a kernel of :mod:`nysplus.kernels` other than ``FunctionKernel``; a polynomial
-        one needs a whole degree. A pipeline becomes one model, see
-        :func:`~nysplus.from_pipeline`.
-    path : path, optional
-        A file to write the header to, in one step.
-    name : str, default="nysplus"
-        The first part of all C names; characters that C does not allow in names become ``_``.
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        Type of the tables: "auto" keeps float32, float16 and integers, and makes float64 float32;
-        "float32" makes all tables float32, which takes more bytes and less time, but for the
-        knots of an encoder that only float64 keeps apart; "float64" makes all tables, rows and
-        outputs double, for models whose large coefficients float cannot hold.
-    explain : bool or rows, as for `predict`, default=False
-        Rows, a few typical ones: the header has a function for the exact Shapley values of the
-        scores against these rows, ``void nysplus_explain(const float *x, float *values)``, with a
-        value for each feature and score. It takes ``4 (m d + 2 ⌈d/2⌉)`` bytes more of flash memory
-        for m rows of d features, and 16 d bytes of the stack. True: one row, the mean of the
-        landmarks. Only for rows of numbers, an RBF, Laplacian or chi-squared kernel, and no map
-        but a diagonal one.
-    confidence : float, optional
-        Adds ``int nysplus_set(const float *x, unsigned char *in_set)``, the prediction set at this
-        confidence, or ``void nysplus_interval(const float *x, float *low, float *high)``, and
-        ``float nysplus_novelty(const float *x)`` where the model has a novelty. They take one
-        number and 112 bytes of tables; bounds of several outputs or classes 4 bytes each.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from nysplus import NystroemClassifier
-    >>> from nysplus.export import to_c
-    >>> model = NystroemClassifier(10, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> print(to_c(model, name="iris").splitlines()[0])
-    /* NystroemClassifier, exported by nysplus: 4 features, 10 landmarks, 3 classes.
-    """
-    if dtype not in ("auto", "float32", "float64"):
-        raise ValueError(
-            f"dtype={dtype!r} is not allowed. Pass 'auto' (as the model is stored, but float32 for "
-            "float64), 'float32' or 'float64'; a model is stored in float16 or in integers "
-            "if it is fitted or compressed to a budget."
-        )
-    prefix, written = identifier(name), c_model(contents_of(model), dtype)
-    if explain is not False:
-        written = replace(written, background=background_rows(model, explain))
-    _check_change(written.change)
-    trust = None if confidence is None else trust_of(model, confidence)
-    text = _header(type(model).__name__, written, prefix, trust)
-    if path is not None:
-        write_whole(path, text.encode("ascii"))
-    return text

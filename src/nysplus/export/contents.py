@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
 from nysplus.kernels import Kernel, Linear
 from nysplus.pipelines import as_model
+
+#: Outputs of a model: those of its targets, or the features of a transformer.
+OutputKind = TargetKind | Literal["features"]
 
 WHAT_TO_PASS = (
     "Pass a fitted NystroemClassifier or NystroemRegressor, or a Pipeline that has one as its last "
@@ -32,8 +35,8 @@ class Contents:
     ----------
     kernel : Kernel
     stored : PackedExpansion
-    kind : {"classes", "labels", "values"}
-        One class per row, any number of labels per row, or numbers.
+    kind : {"classes", "labels", "values", "features"}
+        One class per row, any number of labels per row, or numbers; features of a transformer.
     classes : ndarray
         Labels of the classes; empty for values.
     slope : float or None
@@ -49,7 +52,7 @@ class Contents:
 
     kernel: Kernel
     stored: PackedExpansion
-    kind: TargetKind
+    kind: OutputKind
     classes: npt.NDArray[Any]
     slope: float | None
     row_type: np.dtype[Any]
@@ -147,7 +150,7 @@ def contents_of(model: Any) -> Contents:
 
 def contents(
     expansion: KernelExpansion,
-    kind: TargetKind = "values",
+    kind: OutputKind = "values",
     classes: npt.NDArray[Any] | None = None,
     slope: float | None = None,
     schema: TableSchema | None = None,

@@ -72,8 +72,8 @@ def _body(match: re.Match[str], parts: dict[str, str]) -> str:
 
 #: Experiments with a page; each has ``PAGE`` in its module ``page``.
 PAGES = (
-    *("paper", "speed", "scale", "formats", "selection", "kilobytes", "tables", "numerics"),
-    *("explain", "conformal", "distillation"),
+    *("paper", "speed", "scale", "formats", "integers", "selection", "kilobytes", "tables"),
+    *("numerics", "explain", "conformal", "distillation"),
 )
 
 

@@ -1,0 +1,5 @@
+/* the features */
+static inline void @_transform(const $row *x, `float` *features)
+{
+    @_scores(x, features);
+}
