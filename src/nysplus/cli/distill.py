@@ -11,12 +11,13 @@ import typer
 
 from nysplus._bytes.budget import make_budget
 from nysplus.cli import options
-from nysplus.cli.description import chosen_text, entries, size_line
 from nysplus.cli.errors import CommandError
 from nysplus.cli.files import check_writable, is_sparse, read_rows, read_table
-from nysplus.cli.output import Output, few
-from nysplus.cli.targets import TargetValues, as_texts, target_values
+from nysplus.cli.output import Output
+from nysplus.cli.targets import TargetValues, target_values
 from nysplus.distillation import distill as distilled
+from nysplus.report.description import chosen_text, entries, size_line
+from nysplus.report.wording import as_texts, few
 
 # Columns of the file of `nysplus predict --proba`.
 PREDICTION, PROBABILITY = "prediction", "probability_"

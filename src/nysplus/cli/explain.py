@@ -14,9 +14,10 @@ from nysplus._typing import Float
 from nysplus.cli import options
 from nysplus.cli.errors import CommandError
 from nysplus.cli.files import applied, is_sparse, read_model
-from nysplus.cli.output import Output, few
+from nysplus.cli.output import Output
 from nysplus.explain import ShapleyValues
 from nysplus.explain.shapley import values_of_rows
+from nysplus.report.wording import few
 
 # Rows of the background: their mean score is then known to a tenth of a standard deviation.
 BACKGROUND_ROWS = 100

@@ -81,12 +81,9 @@ def _figure1_lines(runs: Runs, dataset: str) -> tuple[_Line, ...]:
     fixed = runs.fixed_n_initials(dataset)
     if fixed:
         ends = dict.fromkeys((fixed[0], fixed[-1]))
-        looks = ((style.VERMILLION, "s"), (style.BLUE, "^", (0, (6, 1))))
-        names = ("Nys+, smallest $n_0$", "Nys+, largest $n_0$")
-        plus = [
-            _Line(Curve("Nys+", n_0), name, *look)
-            for n_0, name, look in zip(ends, names, looks, strict=False)
-        ]
+        first, *others = (Curve("Nys+", n_0) for n_0 in ends)
+        plus = [_Line(first, "Nys+, smallest $n_0$", style.VERMILLION, "s")]
+        plus += [_Line(c, "Nys+, largest $n_0$", style.BLUE, "^", (0, (6, 1))) for c in others]
     else:
         plus = [_Line(Curve("Nys+"), "Nys+, $n_0$ = $n_f$", style.VERMILLION, "s")]
     return (
