@@ -175,7 +175,7 @@ def test_models(model, table, small, tmp_path):
     assert "cannot be loaded" in failure("predict", small, small)
     assert "does not exist" in failure("inspect", tmp_path / "none.nys")
     assert "unknown ending" in failure("predict", model, table, "--out", tmp_path / "a.txt")
-    assert "Allowed are onnx, c, json" in failure("export", model, "--to", "java")
+    assert "Allowed are onnx, c, c-int, json" in failure("export", model, "--to", "java")
     assert "Give both or none" in failure(
         *("compress", model, "--budget", "1kB", "--out", tmp_path / "m", "--target", "y")
     )
