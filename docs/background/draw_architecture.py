@@ -22,7 +22,7 @@ WAISTS = {"_ridge", "expansion"}
 # Columns that leave a free lane for each arrow over several levels; all others stand in the middle.
 COLUMNS = {
     **dict.fromkeys(["_adam", "landmarks", "distillation", "_distillation"], -1.5),
-    **dict.fromkeys(["export", "transformer", "_bytes", "kernels", "conformal"], -0.5),
+    **dict.fromkeys(["export", "explain", "transformer", "_bytes", "kernels", "conformal"], -0.5),
     **dict.fromkeys(
         ["plots", "curve", "estimators", "_compression", "_fit", "_learning", "_ridge"], 0.5
     ),
