@@ -50,8 +50,10 @@ SEEDS = 5
 ALL_ROWS = sys.maxsize
 # -- methods
 UNREFINED, REFINED, IMAGE, AUGMENTED = "unrefined", "refined", "image", "augmented"
+QUICK = "quick"
 SVC, NYSTROEM, TREES = "sklearn-svc", "sklearn-nystroem", ("lightgbm", "xgboost")
 REFINE: dict[str, Any] = {UNREFINED: False, REFINED: True, IMAGE: True, AUGMENTED: True}
+REFINE[QUICK] = Refinement(search=False)
 #: Methods with an `ImageEncoder`, and the random changes of their images.
 AUGMENT = {IMAGE: None, AUGMENTED: "affine"}
 IMAGE_SHAPES = {"mnist": (28, 28), "usps": (16, 16), SMOKE: (8, 8)}
@@ -94,7 +96,7 @@ TIMED = {
     "letter": ("16kB", "64kB"),
     "mnist": ("64kB",),
 }
-SVC_TIMED = ("usps", "letter")
+SVC_TIMED, QUICK_SETTING = ("usps", "letter"), "8kB"
 UNREFINED_SETTINGS = ("4kB", "16kB", "64kB")
 NYSTROEM_SIZES = ("30", "100", "500")
 # One SVM on MNIST takes many minutes, and CovType's 500,000 rows are too many for an SVM.
@@ -198,9 +200,15 @@ def models_of(part: str, dataset: str) -> Iterator[tuple[str, str, int]]:
         case "peers":
             yield from _peers_of(dataset)
         case "seconds":
-            first, *others = product((REFINED,), TIMED[dataset], (SEEDS,))
-            between = [(SVC, "", SEEDS)] if dataset in SVC_TIMED else []
-            yield from (first, *between, *others)
+            first, *others = timed_models(dataset)
+            between = [(SVC, "")] if dataset in SVC_TIMED else []
+            yield from ((*model, SEEDS) for model in (first, *between, *others))
+
+
+def timed_models(dataset: str) -> list[tuple[str, str]]:
+    """Return the methods and settings whose fits are timed alone."""
+    quick = [(QUICK, QUICK_SETTING)] if dataset in SVC_TIMED else []
+    return [*product((REFINED,), TIMED[dataset]), *quick]
 
 
 def _peers_of(dataset: str) -> Iterator[tuple[str, str, int]]:

@@ -73,11 +73,12 @@ def _against_svc(fits: pd.DataFrame) -> str:
     texts = []
     for name in compact.SVC_TIMED:
         theirs = cell(fits, "seconds", name, SVC)["fit_cpu_seconds"]
-        for setting in compact.TIMED[name]:
-            own = cell(fits, "seconds", name, REFINED, setting)["fit_cpu_seconds"]
+        for method, setting in compact.timed_models(name):
+            own = cell(fits, "seconds", name, method, setting)["fit_cpu_seconds"]
             ratios = (own / theirs).dropna()
             if len(ratios):
-                size = setting_text(setting)
+                searched = "" if method == REFINED else ", without a search"
+                size = f"{setting_text(setting)}{searched}"
                 texts.append(f"{spread(ratios)} on {SOURCES[name].title} in {size}")
     if not texts:
         return ""

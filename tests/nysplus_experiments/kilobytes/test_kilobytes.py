@@ -73,7 +73,7 @@ def test_fits_of_the_seconds_have_the_machine_for_themselves(tmp_path, monkeypat
     extra = {"parts": "seconds,sparse", "workers": "2", "seeds": "1"}
     fits.run(BenchOptions("kilobytes", tmp_path, fresh=True, extra=extra))
     # the file is put aside once
-    assert asked == [(["sparse"], 2, True), (["seconds"] * 8, 1, False)]
+    assert asked == [(["sparse"], 2, True), (["seconds"] * 10, 1, False)]
     asked.clear()
     fits.run(BenchOptions("kilobytes", tmp_path, extra={"parts": "kinds"}))
     assert list(dict.fromkeys(asked[0][0])) == list(fits.KINDS)
@@ -119,7 +119,7 @@ def test_the_plan(monkeypatch):
         **{("seconds", name): 5 for name in fits.SVC_TIMED},
     }
     timed = [key[1:4] for key in keys if key.part == "seconds" and key.dataset == "letter"]
-    in_turn = [("refined", "16kB"), ("sklearn-svc", ""), ("refined", "64kB")]
+    in_turn = [("refined", "16kB"), ("sklearn-svc", ""), ("refined", "64kB"), ("quick", "8kB")]
     assert timed == [("letter", *model) for model in in_turn] * 5
     draws = Counter((key.dataset, key.method, key.setting) for key in keys if key.part == "draws")
     assert set(draws.values()) == {20}
