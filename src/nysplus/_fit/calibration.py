@@ -27,9 +27,10 @@ class CalibrationRules:
     ----------
     scaling_rows : int
         Rows whose leave-one-out scores set the slope of probabilities: enough for one number.
-    calibration_rows : int
-        Rows whose leave-one-out scores set the bounds of prediction sets and intervals. The
-        standard error of a coverage of 90 % is then .7 points.
+    calibration_rows, calibration_share : int and float
+        Rows whose leave-one-out scores set the bounds of prediction sets and intervals, at most:
+        the standard error of a coverage of 90 % is then .7 points. With fewer than 20,000 rows a
+        tenth of them, but at least `scaling_rows`, so that small fits take no longer.
     counted_leverage : float
         How often the leverage of a row is counted where its target had a part in the choice of the
         landmarks: without the row they would be elsewhere. Of 1, 1.5 and 2, 2 has the coverage
@@ -40,8 +41,14 @@ class CalibrationRules:
 
     scaling_rows: int = 1000
     calibration_rows: int = 2000
+    calibration_share: float = 0.1
     counted_leverage: float = 2.0
     novelty_rows: int = 1000
+
+    def scored_rows(self, n_rows: int) -> int:
+        """Return the number of rows to score, of a number of rows."""
+        some = min(self.calibration_rows, int(self.calibration_share * n_rows))
+        return max(self.scaling_rows, some)
 
 
 DEFAULT_RULES = CalibrationRules()
@@ -119,7 +126,7 @@ def _scores_of_values(
 ) -> ScoredRows:
     """Return leave-one-out scores, of rows that have not moved the landmarks if there are any."""
     if landmarks.unused is None or len(landmarks.unused) == 0:
-        return left_out.scores(rules.calibration_rows)
+        return left_out.scores(rules.scored_rows(left_out.problem.blocks.n_rows))
     scored = left_out.scores_of(np.sort(landmarks.unused), left_out.problem.blocks)
     return replace(scored, leverage=np.zeros_like(scored.leverage))
 
@@ -133,8 +140,9 @@ def _scores_of_classes(
         scored = left_out.scores_of(drawn)
         return scored, scored
     # a generator of its own: models do not depend on the number of rows that are scored
-    others = left_out.problem.rows_at_hand.sample(rules.calibration_rows, np.random.RandomState(0))
-    others = np.setdiff1d(others, drawn)[: rules.calibration_rows - len(drawn)]
+    most = rules.scored_rows(left_out.problem.blocks.n_rows)
+    others = left_out.problem.rows_at_hand.sample(most, np.random.RandomState(0))
+    others = np.setdiff1d(others, drawn)[: max(0, most - len(drawn))]
     scored = left_out.scores_of(np.union1d(drawn, others))
     return scored, scored.take(np.flatnonzero(np.isin(scored.rows, drawn)))
 
