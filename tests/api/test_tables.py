@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from factories import mixed_table, sparse, weights
+from sampling import sampled
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -228,16 +229,7 @@ PARAMETERS = [
 ]
 
 
-def _makers_in_turn():
-    """Return classifiers and regressors in turn; `make test-all` runs both of each."""
-    for i, params in enumerate(PARAMETERS):
-        name = "-".join(f"{name}={value!r}"[:20] for name, value in params.items())
-        for j, make in enumerate((classifier, regressor)):
-            marks = [] if (i + j) % 2 == 0 else [pytest.mark.all_combinations]
-            yield pytest.param(make, params, marks=marks, id=f"{make.__name__}-{name}")
-
-
-@pytest.mark.parametrize(("make", "params"), _makers_in_turn())
+@sampled(("make", "params"), [classifier, regressor], PARAMETERS)
 def test_parameters(table, make, params):
     frame, y = table
     fitted = make(**params).fit(frame, y)

@@ -23,6 +23,7 @@ from exported import (
     run_c,
 )
 from factories import alter, classes, encoded_model, raw_numbers, with_few_bits
+from sampling import sampled
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._bytes.bit_stream import unpack_bits
@@ -68,9 +69,12 @@ CASES = [
 
 
 @needs_gcc
-@pytest.mark.parametrize("options", [{}, {"offset": True, "scale_type": np.float16}], ids=str)
-@pytest.mark.parametrize("encoder", [False, True])
-@pytest.mark.parametrize("bits", CASES, ids=str)
+@sampled(
+    ("bits", "encoder", "options"),
+    CASES,
+    [False, True],
+    [{}, {"offset": True, "scale_type": np.float16}],
+)
 def test_c(bits, encoder, options, tmp_path):
     model = _model(bits, encoder, **options)
     _check_scores(c_scores(tmp_path, model, _rows(model)), model)

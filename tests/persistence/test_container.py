@@ -16,6 +16,7 @@ from factories import alter
 from forged import JUNK, forge, loaded, places, set_entry, set_tensor
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
+from sampling import sampled
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -128,8 +129,7 @@ def _fitted(name):
     return MODELS[name]()
 
 
-@pytest.mark.parametrize("dtype", [None, *STORAGE])
-@pytest.mark.parametrize("name", MODELS)
+@sampled(("name", "dtype"), MODELS.keys(), [None, *STORAGE])
 def test_models_come_back_bit_for_bit(tmp_path, name, dtype):
     model = copy.copy(_fitted(name))
     if dtype is not None:

@@ -11,6 +11,7 @@ import pytest
 from factories import alter, encoded_model, raw_numbers, table, with_few_bits
 from forged import JUNK, forge, loaded, places, set_entry, set_tensor
 from safetensors import safe_open
+from sampling import sampled
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._bytes.bit_stream import pack_bits
@@ -60,9 +61,7 @@ def _check_round_trip(model, path, rows):
     return again
 
 
-@pytest.mark.parametrize("encoder", [False, True])
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("bits", range(2, 8))
+@sampled(("bits", "part", "encoder"), range(2, 8), PARTS, [False, True])
 def test_parts_come_back(tmp_path, bits, part, encoder):
     model = _model({part: bits}, encoder)
     _check_round_trip(model, tmp_path / "model", RAW if encoder else ROWS.X)

@@ -34,23 +34,7 @@ MARKS = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-
-def in_turn(names, values, ids=None):
-    """Parametrise by `anywhere` and values: each on a cluster or without one, in turn.
-
-    `make test-all` runs each in both places.
-    """
-    names = ("anywhere", *([names] if isinstance(names, str) else names))
-    cases = []
-    for i, value in enumerate(values):
-        rest = value if len(names) > 2 else (value,)
-        for j, place in enumerate(("cluster", "no client")):
-            marks = [] if (i + j) % 2 == 0 else [pytest.mark.all_combinations]
-            name = str(value if ids is None else ids[i])
-            cases.append(pytest.param(place, *rest, marks=marks, id=f"{place}-{name}"))
-    return pytest.mark.parametrize(names, cases, indirect=["anywhere"])
-
-
+PLACES = ["cluster", "no client"]
 N, D = 240, 4
 NAMES = [f"x{j}" for j in range(D)]
 LOCAL = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sampling import sampled
 
 pytest.importorskip("distributed")
 
@@ -18,13 +18,13 @@ import dask.array as da
 from dask_rows import (
     MARKS,
     NAMES,
+    PLACES,
     D,
     N,
     as_array,
     as_delayed,
     as_frame,
     bounds_of,
-    in_turn,
     make_classifier,
 )
 
@@ -34,7 +34,13 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 pytestmark = MARKS
 
 
-@in_turn(("value", "container"), list(product((np.nan, np.inf), ("array", "frame", "delayed"))))
+@sampled(
+    ("anywhere", "value", "container"),
+    PLACES,
+    [np.nan, np.inf],
+    ["array", "frame", "delayed"],
+    indirect=["anywhere"],
+)
 def test_bad_entry_is_named(anywhere, data, value, container):
     X, y, _ = data
     X[127, 3] = value
@@ -65,7 +71,7 @@ UNLIKE = {
 }
 
 
-@in_turn("what", UNLIKE)
+@sampled(("anywhere", "what"), PLACES, UNLIKE.keys(), indirect=["anywhere"])
 def test_a_partition_unlike_the_others(anywhere, data, what):
     X, y, w = data
     X = pd.DataFrame(X, columns=NAMES) if "of columns" in what or what == "text" else X

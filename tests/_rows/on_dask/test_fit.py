@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sampling import sampled
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV
 
@@ -26,6 +26,7 @@ from dask_rows import (
     CONTAINERS,
     MARKS,
     NAMES,
+    PLACES,
     TARGETS,
     N,
     as_array,
@@ -35,7 +36,6 @@ from dask_rows import (
     bounds_of,
     calls_in,
     counting,
-    in_turn,
     make_classifier,
 )
 
@@ -45,15 +45,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 pytestmark = MARKS
 
 
-def _cuts():
-    """Return every selector with some numbers of partitions; most only run with all tests."""
-    for i, selection in enumerate(sorted(SELECTORS)):
-        for j, per_worker in enumerate((1, 2, 4)):
-            marks = [] if i % 3 == j else [pytest.mark.all_combinations]
-            yield pytest.param(selection, per_worker, marks=marks)
-
-
-@pytest.mark.parametrize(("selection", "per_worker"), _cuts())
+@sampled(("selection", "per_worker"), sorted(SELECTORS), [1, 2, 4])
 def test_every_selection(client, data, selection, per_worker):
     X, y, _ = data
     cut = bounds_of(2 * per_worker)
@@ -71,10 +63,8 @@ def test_every_approximation(client, data, approximation):
     assert_same(model.fit(as_array(X), as_array(y)), memory)
 
 
-@in_turn(
-    ("target", "weighted"),
-    # the other way round for every second target: each weighting is in both places
-    [(target, weighted == (i % 2)) for i, target in enumerate(TARGETS) for weighted in (0, 1)],
+@sampled(
+    ("anywhere", "target", "weighted"), PLACES, TARGETS.keys(), [False, True], indirect=["anywhere"]
 )
 def test_every_kind_of_target(anywhere, data, target, weighted):
     X, y, w = data
@@ -100,7 +90,7 @@ def test_delayed_rows_that_make_their_graph_anew_each_time(client, data, monkeyp
 
 
 @pytest.mark.filterwarnings("ignore:.*Partitions of type.*:UserWarning")
-@in_turn("container", CONTAINERS)
+@sampled(("anywhere", "container"), PLACES, CONTAINERS.keys(), indirect=["anywhere"])
 def test_every_container(anywhere, data, container):
     memory = make_classifier(class_weight="balanced").fit(*data)
     model = make_classifier(class_weight="balanced").fit(*CONTAINERS[container](*data))
@@ -122,7 +112,9 @@ TABLES = {
 SPLITTINGS = [{"split_row_groups": True}, {"split_row_groups": 3}, {}]
 
 
-@in_turn(("table", "splitting"), list(product(TABLES, SPLITTINGS)))
+@sampled(
+    ("anywhere", "table", "splitting"), PLACES, TABLES.keys(), SPLITTINGS, indirect=["anywhere"]
+)
 def test_row_groups_of_a_file(anywhere, data, tmp_path, table, splitting):
     """Dask joins row groups in reading where few columns of a wide file are needed."""
     X, y, w = data
@@ -158,17 +150,17 @@ def test_targets_in_columns_of_a_frame(anywhere, data):
     assert model.score(as_frame(X), NAMES[2:]) == pytest.approx(memory.score(X[:, :2], X[:, 2:]))
 
 
-@in_turn(
-    "parameters",
-    [
-        {"gamma": "median"},
-        {"gamma": "scale", "alpha": 0.1},
-        {"gamma": 0.3, "alpha": [0.1, 1.0, 10.0]},
-        {"kernel": "laplacian", "gamma": "median"},
-        {"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}},
-        {"n": N},
-    ],
-)
+PARAMETERS = [
+    {"gamma": "median"},
+    {"gamma": "scale", "alpha": 0.1},
+    {"gamma": 0.3, "alpha": [0.1, 1.0, 10.0]},
+    {"kernel": "laplacian", "gamma": "median"},
+    {"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}},
+    {"n": N},
+]
+
+
+@sampled(("anywhere", "parameters"), PLACES, PARAMETERS, indirect=["anywhere"])
 def test_parameters(anywhere, data, parameters):
     memory = make_classifier(**parameters).fit(*data[:2])
     assert_same(make_classifier(**parameters).fit(*map(as_array, data[:2])), memory)

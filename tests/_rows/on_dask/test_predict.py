@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sampling import sampled
 
 pytest.importorskip("distributed")
 
@@ -17,6 +18,7 @@ import dask.dataframe as dd
 from dask_rows import (
     MARKS,
     NAMES,
+    PLACES,
     TARGETS,
     D,
     N,
@@ -24,7 +26,6 @@ from dask_rows import (
     as_frame,
     bounds_of,
     counting,
-    in_turn,
     make_classifier,
 )
 
@@ -34,7 +35,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 pytestmark = MARKS
 
 
-@in_turn("target", TARGETS)
+@sampled(("anywhere", "target"), PLACES, TARGETS.keys(), indirect=["anywhere"])
 def test_predictions_are_lazy(anywhere, data, target):
     X, y, _ = data
     kind, y = TARGETS[target](X, y)
@@ -53,7 +54,7 @@ def test_predictions_are_lazy(anywhere, data, target):
             np.testing.assert_array_equal(lazy.compute(), expected)
 
 
-@in_turn("target", TARGETS)
+@sampled(("anywhere", "target"), PLACES, TARGETS.keys(), indirect=["anywhere"])
 def test_predictions_of_a_frame_keep_its_index(anywhere, data, target):
     X, y, _ = data
     kind, y = TARGETS[target](X, y)

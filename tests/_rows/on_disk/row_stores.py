@@ -140,7 +140,8 @@ STORES = {
 }
 every_store = pytest.mark.parametrize("store", STORES.values(), ids=STORES)
 FEW = ["memmap", "parquet-files", "csv", "table", "blocks-of-61"]
-one_of_a_kind = pytest.mark.parametrize("store", ["memmap", "parquet-files", "csv", "blocks-of-61"])
+ONE_OF_A_KIND = ["memmap", "parquet-files", "csv", "blocks-of-61"]
+one_of_a_kind = pytest.mark.parametrize("store", ONE_OF_A_KIND)
 
 
 def model_class(target):
@@ -214,6 +215,3 @@ SPARSE_STORES = {
     "csr-blocks": lambda folder: cut_into(SPARSE, SPARSE_Y, None, 45),
     "csc-blocks": lambda folder: [(x.tocsc(), y) for x, y in cut_into(SPARSE, SPARSE_Y, None, 45)],
 }
-every_sparse_store = pytest.mark.parametrize(
-    "store", SPARSE_STORES.values(), ids=list(SPARSE_STORES)
-)

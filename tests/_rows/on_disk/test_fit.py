@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 from row_stores import (
     FEW,
+    ONE_OF_A_KIND,
     SELECTIONS,
     SPARSE,
+    SPARSE_STORES,
     SPARSE_Y,
     STORES,
     TARGETS,
@@ -18,12 +20,12 @@ from row_stores import (
     as_memmap,
     assert_same,
     cut_into,
-    every_sparse_store,
     every_store,
     make_model,
     one_of_a_kind,
     rows_for,
 )
+from sampling import sampled
 from sklearn.datasets import dump_svmlight_file
 
 from nysplus._rows.on_disk import read
@@ -41,8 +43,7 @@ def test_sources_have_several_chunks(tmp_path, store):
     np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), X)
 
 
-@pytest.mark.parametrize("selection", [*SELECTIONS, "given"])
-@pytest.mark.parametrize("store", FEW)
+@sampled(("store", "selection"), FEW, [*SELECTIONS, "given"])
 def test_every_selection(tmp_path, store, selection):
     params = {"selection": X[::25] if selection == "given" else selection}
     whole = make_model(**params).fit(X, TARGETS["binary"])
@@ -51,20 +52,20 @@ def test_every_selection(tmp_path, store, selection):
     )
 
 
-@pytest.mark.parametrize(
-    ("target", "weight"),
-    [
-        ("signed", WEIGHT),
-        ("boolean", None),
-        ("text", None),
-        ("text", WEIGHT),
-        ("labels", WEIGHT),
-        ("values", WEIGHT),
-        ("two-values", None),
-    ],
-)
-@every_store
-def test_every_kind_of_target(tmp_path, store, target, weight):
+KINDS = {
+    "signed, weighted": ("signed", WEIGHT),
+    "boolean": ("boolean", None),
+    "text": ("text", None),
+    "text, weighted": ("text", WEIGHT),
+    "labels, weighted": ("labels", WEIGHT),
+    "values, weighted": ("values", WEIGHT),
+    "two-values": ("two-values", None),
+}
+
+
+@sampled(("store", "kind"), STORES, KINDS.keys())
+def test_every_kind_of_target(tmp_path, store, kind):
+    target, weight = KINDS[kind]
     y = TARGETS[target]
     whole = make_model(target).fit(X, y, sample_weight=weight)
     model = make_model(target).fit(*store(tmp_path, X, y, weight))
@@ -75,8 +76,7 @@ def test_every_kind_of_target(tmp_path, store, target, weight):
         np.testing.assert_array_equal(predicted, expected)
 
 
-@pytest.mark.parametrize("selection", SELECTIONS)
-@one_of_a_kind
+@sampled(("store", "selection"), ONE_OF_A_KIND, SELECTIONS)
 def test_weights_with_every_selection(tmp_path, store, selection):
     y = TARGETS["labels"]
     whole = make_model(selection=selection).fit(X, y, sample_weight=WEIGHT)
@@ -86,26 +86,24 @@ def test_weights_with_every_selection(tmp_path, store, selection):
         assert (WEIGHT[model.landmark_indices_] > 0).all()
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"alpha": "auto"},
-        {"alpha": [1e-2, 1.0, 10.0]},
-        {"gamma": "scale"},
-        {"gamma": "median"},
-        {"kernel": "matern", "gamma": "median", "alpha": "auto"},
-        {"kernel": "poly", "gamma": "scale"},
-        {"approximation": "randomized"},
-        {"approximation": "ensemble"},
-        {"selection": "auto", "alpha": "auto", "gamma": "scale"},
-        {"selection": NegativeMargin(n_initial=7)},
-        {"class_weight": "balanced"},
-        {"class_weight": {"low": 0.3, "mid": 4.0}},
-        {"class_weight": "balanced", "selection": "negative-margin", "alpha": [0.1, 1.0]},
-    ],
-    ids=str,
-)
-@one_of_a_kind
+PARAMETERS = [
+    {"alpha": "auto"},
+    {"alpha": [1e-2, 1.0, 10.0]},
+    {"gamma": "scale"},
+    {"gamma": "median"},
+    {"kernel": "matern", "gamma": "median", "alpha": "auto"},
+    {"kernel": "poly", "gamma": "scale"},
+    {"approximation": "randomized"},
+    {"approximation": "ensemble"},
+    {"selection": "auto", "alpha": "auto", "gamma": "scale"},
+    {"selection": NegativeMargin(n_initial=7)},
+    {"class_weight": "balanced"},
+    {"class_weight": {"low": 0.3, "mid": 4.0}},
+    {"class_weight": "balanced", "selection": "negative-margin", "alpha": [0.1, 1.0]},
+]
+
+
+@sampled(("store", "params"), ONE_OF_A_KIND, PARAMETERS)
 def test_every_parameter(tmp_path, store, params):
     y = TARGETS["text"]
     whole = make_model(**params).fit(X, y, sample_weight=WEIGHT)
@@ -140,8 +138,7 @@ def test_every_type_of_number(tmp_path, store, dtype):
     )
 
 
-@pytest.mark.parametrize("selection", SELECTIONS)
-@pytest.mark.parametrize("store", ["memmap", "parquet-files", "feather", "blocks-of-61"])
+@sampled(("store", "selection"), ["memmap", "parquet-files", "feather", "blocks-of-61"], SELECTIONS)
 def test_float32_rows(tmp_path, store, selection):
     rows, y = X.astype(np.float32), TARGETS["several"]
     whole = make_model(selection=selection).fit(rows, y)
@@ -184,11 +181,12 @@ def test_columns_in_fortran_order_and_views_of_memmaps(tmp_path):
 # ---- sparse rows --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("selection", "gamma"), [*((name, "scale") for name in SELECTIONS), ("uniform", "median")]
-)
-@every_sparse_store
-def test_sparse_rows(tmp_path, store, selection, gamma):
+WIDTHS = [(name, "scale") for name in SELECTIONS] + [("uniform", "median")]
+
+
+@sampled(("store", "selection_and_gamma"), SPARSE_STORES, WIDTHS)
+def test_sparse_rows(tmp_path, store, selection_and_gamma):
+    selection, gamma = selection_and_gamma
     whole = make_model(selection=selection, gamma=gamma).fit(SPARSE, SPARSE_Y)
     rows = store(tmp_path)
     model = make_model(selection=selection, gamma=gamma).fit(rows)

@@ -22,6 +22,7 @@ from row_stores import (
     every_store,
     make_model,
 )
+from sampling import sampled
 
 from nysplus import Nystroem
 
@@ -60,8 +61,7 @@ def test_score_of_constant_values(tmp_path):
     assert model.score(rows, y) == pytest.approx(model.score(X, y))
 
 
-@pytest.mark.parametrize("selection", [*SELECTIONS, "auto"])
-@pytest.mark.parametrize("store", FEW)
+@sampled(("store", "selection"), FEW, [*SELECTIONS, "auto"])
 def test_transformer(tmp_path, store, selection):
     params = {"n_components": 20, "selection": selection, "alpha": 0.1, "random_state": 0}
     whole = Nystroem(**params).fit(X, TARGETS["several"])
