@@ -30,6 +30,7 @@ from nysplus.expansion import KernelExpansion, PackedArray
 from nysplus.export.contents import Contents, contents, contents_of
 from nysplus.export.fixed_point import (
     MAX_FACTOR,
+    MAX_SHORT,
     MAX_SUM,
     Factors,
     Integers,
@@ -221,6 +222,12 @@ def _check(content: Contents) -> None:
             "arithmetic='int' has no linear term beside the landmarks. Pass arithmetic='float'."
         )
     check_kernel(content.kernel)
+    largest = max(*content.stored.landmarks.values.shape, content.n_features, content.n_outputs)
+    if largest > MAX_SHORT:
+        raise RangeError(
+            f"The model has {largest} landmarks, features or outputs, and 16-bit numbers count up "
+            f"to {MAX_SHORT}. Pass arithmetic='float'."
+        )
 
 
 def _weights(projection: PackedArray | None) -> npt.NDArray[np.int8] | None:

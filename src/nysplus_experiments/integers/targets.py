@@ -45,7 +45,10 @@ class Target:
 
 
 _ARM = ("-mthumb", "-nostartfiles", "--specs=nosys.specs", "-Wl,-e,main")
-_RISCV = ("-march=rv32imc", "-mabi=ilp32", "-nostartfiles", "--specs=picolibc.specs", "-Wl,-e,main")
+_RISCV = (
+    *("-march=rv32imc", "-mabi=ilp32", "-nostartfiles", "--specs=picolibc.specs"),
+    *("-Wl,--defsym=__flash_size=0x100000", "-Wl,-e,main"),  # picolibc takes 64 kB for granted
+)
 TARGETS = {
     "cortex-m0": Target("Cortex-M0", "arm-none-eabi-gcc", ("-mcpu=cortex-m0", *_ARM)),
     "cortex-m4": Target(
