@@ -173,10 +173,11 @@ class Scored:
 @pytest.mark.parametrize(
     ("metric", "student", "fitted", "kept"),
     [
-        ("accuracy", 0.90, 0.90, "student"),
-        ("accuracy", 0.89, 0.90, "model fitted to y"),
-        ("root mean squared error", 1.0, 1.0, "student"),
-        ("root mean squared error", 1.1, 1.0, "model fitted to y"),
+        # quarters of the standard errors are 0.0075 and 0.018
+        ("accuracy", 0.893, 0.90, "student"),
+        ("accuracy", 0.892, 0.90, "model fitted to y"),
+        ("root mean squared error", 1.017, 1.0, "student"),
+        ("root mean squared error", 1.019, 1.0, "model fitted to y"),
     ],
 )
 def test_the_fit_to_y_is_kept_if_it_is_better(metric, student, fitted, kept):

@@ -90,8 +90,9 @@ def distill(
     y : array-like of shape (n_rows,), optional
         Targets of the rows. They are mixed into the targets that the student learns; choices
         inside the fit go by the accuracy or the squared error on held-out rows; and a model fitted
-        to y alone is returned in place of the student if it is better on held-out rows. Without y,
-        the predictions of the teacher take its place, and nothing is compared with the student.
+        to y alone is returned in place of the student if it is better on held-out rows, by more
+        than a quarter of a standard error. Without y, the predictions of the teacher take its
+        place, and nothing is compared with the student.
     n_synthetic : int or "auto", default="auto"
         Number of synthetic rows. "auto": two for each row of X, as long as there are at most 30,000
         rows in total; 0 for images, for frames of other libraries than pandas, and where `teacher`
