@@ -222,7 +222,7 @@ def test_images(pixels, tmp_path, channels, metric, kind):
 
 def with_dense_map(X, rng):
     """Return a model with a dense map of 8 bits and random coefficients."""
-    model = NystroemClassifier(10, metric=4, alpha=1.0, random_state=0).fit(X, X[:, 0] > 0)
+    model = NystroemClassifier(10, alpha=1.0, random_state=0).fit(X, X[:, 0] > 0)
     P = rng.uniform(-1.0, 1.0, size=(X.shape[1], 4))
     Z = X[:10] @ P
     expansion = KernelExpansion(RBF(0.2 / Z.var()), Z, rng.randn(10, 1), np.zeros(1), P)
@@ -260,8 +260,8 @@ def test_rows_far_from_all_landmarks_get_the_intercept(moons, tmp_path):
 
 def test_no_floating_point_and_no_division(pixels):
     X, y = pixels
-    for encoder in (None, ImageEncoder((8, 8))):
-        model = NystroemClassifier(20, encoder=encoder, metric=8, alpha=1.0, random_state=0)
+    for encoder, metric in ((None, None), (ImageEncoder((8, 8)), 8)):
+        model = NystroemClassifier(20, encoder=encoder, metric=metric, alpha=1.0, random_state=0)
         model.fit(X[:300], y[:300])
         code = re.sub(r"/\*.*?\*/", "", to_c(model, arithmetic="int", X=X), flags=re.S)
         assert not re.search(r"\b(float|double|int64_t|uint64_t|long|math)\b", code)
