@@ -91,7 +91,6 @@ lint: $(READY)  ## ruff and mypy
 
 SITE := build/docs
 docs: $(READY)  ## build the site with all examples: a few minutes; open build/docs/index.html
-	$(BIN)/python -m pip install --quiet --group docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -W --keep-going -q docs $(SITE)
 
 pages: $(READY)  ## run the Python blocks of all pages, and follow their links within the repository
