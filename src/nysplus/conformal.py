@@ -45,8 +45,9 @@ Source = Literal["leave-one-out", "held-out rows", "calibration rows"]
 SOURCES: tuple[Source, ...] = ("leave-one-out", "held-out rows", "calibration rows")
 
 NOT_CALIBRATED = (
-    "This model has no scores of rows that it was not fitted to: `fit` has them, but models that "
-    "were imported, compressed, updated by `partial_fit` or saved by an earlier version do not. "
+    "This model has no scores of rows that it was not fitted to: `fit` to rows in memory has them, "
+    "but models that were imported, compressed, updated by `partial_fit`, saved by an earlier "
+    "version or fitted to rows outside memory may not. "
     "Call calibrate(X, y) with rows of its own."
 )
 

@@ -76,7 +76,7 @@ def test_clean_rows_get_one_long_run(search):
 
 
 @pytest.mark.parametrize(
-    ("n", "run_cost", "length"), [(5, 1e30, 6.0), (30, 1e30, 10 / 6), (30, 0.0, 1.0)]
+    ("n", "run_cost", "length"), [(5, 1e30, 6.0), (30, 1e30, 10 / 8), (30, 0.0, 1.0)]
 )
 def test_long_runs_are_limited_by_rows_per_landmark_and_by_operations(search, n, run_cost, length):
     (recipe, *_) = Refinement().recipes(300)

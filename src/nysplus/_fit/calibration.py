@@ -11,7 +11,7 @@ from nysplus._learning.refine import Refined
 from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.accumulators import ScoredRows
-from nysplus._rows.blocks import Block, RowBlocks
+from nysplus._rows.blocks import Block, Blocks, RowBlocks
 from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
 from nysplus.conformal import Calibration, Novelty, calibrated
@@ -92,6 +92,7 @@ def calibrate_ridge(
 
     Sets and intervals come from leave-one-out scores. Where a model of the same size was scored on
     held-out rows before, they come from these: its landmarks did not depend on the held-out rows.
+    Values of rows outside memory have none, because their scores would take a pass of their own.
 
     Parameters
     ----------
@@ -104,10 +105,13 @@ def calibrate_ridge(
         Outputs of a model of the same size that was fitted without these rows.
     rules : CalibrationRules, optional
     """
+    in_memory = isinstance(left_out.problem.blocks, Blocks)
     if not code.discrete:
+        if held_out is None and not in_memory:
+            return LeftOut(None, None, None)
         scored = held_out or _scores_of_values(left_out, landmarks, rules)
         return LeftOut(None, None, _calibration(scored, code, None, selector, held_out, rules))
-    more = code.kind == "classes" and held_out is None
+    more = code.kind == "classes" and held_out is None and in_memory
     scored, first = _scores_of_classes(left_out, rules, more)
     scaling, accuracy = _scaling(first, code)
     used = held_out or scored

@@ -204,7 +204,8 @@ def fit_model(
             warn_of_unpredicted(stored.expansion, rows, code)
         left_out = left_out_scores(resolved, size, landmarks, fit, stored, code, rules)
         compared = indices if rows is resolved.given else None
-        familiar = novelty_of(stored.expansion, rows or resolved.given, compared)
+        # without rows in memory, sets of values and novelty would take another pass over the rows
+        familiar = None if rows is None else novelty_of(stored.expansion, rows, compared)
     model = FittedModel(
         expansion=replace(stored.expansion.with_center(resolved.center), encoder=resolved.code),
         code=code,

@@ -90,8 +90,8 @@ PARTITION = 8 * ROWS * COLUMNS
 OVERHEAD = 4096
 MOMENTS = 8 * LANDMARKS * (LANDMARKS + 4) + OVERHEAD
 POINTS = 8 * LANDMARKS * COLUMNS + OVERHEAD
-# of the rows that scale probabilities: number, score, target and weight
-SCORES = 32 * 1000 + OVERHEAD
+# of the rows that scale probabilities: number, score, target, weight, count and leverage
+SCORES = 48 * 1000 + OVERHEAD
 
 
 def _made(seed):
