@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from nysplus_experiments.distillation.students import DESIGN, FILE, FOREST, Student
+from nysplus_experiments.distillation.students import (
+    DESIGN,
+    FILE,
+    FOREST,
+    TABLES,
+    TEACHERS,
+    Student,
+)
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.pages import Page
 from nysplus_experiments.harness.raw_tables import SOURCES
@@ -27,11 +34,13 @@ def cases(rows: pd.DataFrame) -> pd.DataFrame:
     ``gap`` is the lead of the teacher and ``gain`` that of the model that is kept: points of
     accuracy, or per cent of the error. ``recovered`` is the ratio of both.
     """
-    grouped = rows.groupby(["table", "teacher"], sort=False)
+    for name, order in {"table": TABLES, "teacher": [*TEACHERS]}.items():
+        rows = rows.assign(**{name: pd.Categorical(rows[name], order)})
+    grouped = rows.groupby(["table", "teacher"], observed=True)
     found = grouped[[*SCORES, *AGREEMENTS]].mean()
     found["students"] = grouped["kept"].agg(lambda kept: (kept == "student").sum())
     found["seeds"] = grouped.size()
-    found = found.reset_index()
+    found = found.reset_index().astype({"table": str, "teacher": str})
     found["regression"] = [SOURCES[table].regression for table in found["table"]]
     for name, score in {"gap": "teacher_score", "gain": "kept_score"}.items():
         points = found[score] - found["fitted_score"]
@@ -91,7 +100,7 @@ def table_of(found: pd.DataFrame) -> str:
     for case in found.itertuples():
         decimals = 3 if case.regression else 2
         scores = [f"{getattr(case, name):.{decimals}f}" for name in (*SCORES, *AGREEMENTS)]
-        recovered = f"{100 * case.recovered:.0f} %" if case.ahead else MISSING
+        recovered = f"{100 * case.recovered + 0.0:.0f} %" if case.ahead else MISSING
         star = r"\*" if case.table in DESIGN else ""
         kept = f"{case.students} of {case.seeds}"
         lines.append([case.table + star, TITLES[case.teacher], *scores[:4], kept, recovered])
