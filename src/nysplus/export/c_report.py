@@ -75,8 +75,8 @@ class CReport:
     def __str__(self) -> str:
         lines = [
             f"arithmetic     {self.arithmetic}",
-            f"flash          {self.table_bytes:,} bytes of tables, and {CODE[self.arithmetic]} of "
-            "code",
+            f"flash          {self.table_bytes:,} bytes of tables, and "
+            f"{CODE[self.arithmetic]} of code",
             f"RAM            {self.ram_bytes:,} bytes: {self.stack_bytes:,} on the stack, "
             f"{self.row_bytes:,} for the row, {self.score_bytes:,} for the scores",
             f"operations     {self.products:,} products, {self.kernel_values:,} kernel values",

@@ -34,8 +34,10 @@ from nysplus_experiments.integers.targets import TARGETS, sections
 
 DATASETS = ("digits", "letter")
 TARGET = TARGETS["cortex-m0"]
-# Compilers take many minutes for the program of such a forest, of several megabytes.
-TOO_LONG = (("letter", "forest of 100 trees"),)
+# Models that emlearn does not have, and models whose programs, of several megabytes, take many
+# minutes to write and to compile.
+LARGE = "forest of 100 trees"
+LEFT_OUT = (("emlearn", "SVC"), ("m2cgen", LARGE), ("letter", LARGE), ("letter", "SVC"))
 # Programs that predict one row, by library.
 PROGRAMS = {
     "emlearn": '#include "model.h"\nint16_t x[{d}];\nvolatile int label;\n'
@@ -82,7 +84,7 @@ WRITERS: dict[str, Callable[[Any, str], str]] = {
 # gamma is a number, which micromlgen needs: scikit-learn's default
 PEERS: dict[str, Callable[[float], Any]] = {
     "forest of 10 trees": lambda gamma: RandomForestClassifier(10, random_state=0),
-    "forest of 100 trees": lambda gamma: RandomForestClassifier(100, random_state=0),
+    LARGE: lambda gamma: RandomForestClassifier(100, random_state=0),
     "SVC": lambda gamma: SVC(C=10.0, gamma=gamma),
 }
 
@@ -142,6 +144,6 @@ def run(options: BenchOptions) -> None:
         for d in names
         for library in writers
         for model in PEERS
-        if not (library == "emlearn" and model == "SVC") and (d, model) not in TOO_LONG
+        if not {(library, model), (d, model)} & {*LEFT_OUT}
     ]
     options.measure("peers.csv", PeerModel, tasks, measure)
