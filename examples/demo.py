@@ -181,7 +181,7 @@ def main() -> None:
     folder = parser.parse_args().out
     folder.mkdir(parents=True, exist_ok=True)
     X, y = load_digits(return_X_y=True)
-    data = train_test_split(X.astype(np.float32), y, test_size=1 / 3, stratify=y, random_state=0)
+    data = train_test_split(X.astype(np.float32), y, random_state=0)
     terminal = sys.stderr.isatty()
     results = []
     chosen = models(verbose=int(terminal))
