@@ -28,7 +28,7 @@ LINE, REST = 0.42, 1.1
 
 
 class _Display:
-    """What the displays of Shapley values share: values of one output, by column.
+    """Base of the displays of Shapley values: values of one output, by column.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def _versions(evidence: Evidence) -> str:
 
 
 def _limits(evidence: Evidence) -> list[str]:
-    """Return what the numbers of the report do not tell."""
+    """Return the limits of the numbers of a report."""
     limits = []
     if evidence.test is not None:
         limits.append(

@@ -21,7 +21,7 @@ TWO_LEVELS = 4
 
 
 def chosen_text(model: Any) -> str:
-    """Return what a fit has chosen."""
+    """Return the choices of a fit as text."""
     expansion = model.expansion_
     n, rank = expansion.landmarks.shape
     if n == 0:
