@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import factories
 import numpy as np
 import pytest
 import reference
 from sklearn import config_context
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import train_test_split
 
 from nysplus import NystroemRegressor
 from nysplus._ridge.feature_map import EnsembleMap, RandomizedMap, StandardMap
@@ -20,7 +23,15 @@ from nysplus.kernels import RBF
 
 
 def fit(
-    X, targets, Z, gamma=1.0, alphas=(1e-5,), approximation=None, rules=DEFAULT_RULES, **weights
+    X,
+    targets,
+    Z,
+    gamma=1.0,
+    alphas=(1e-5,),
+    approximation=None,
+    rules=DEFAULT_RULES,
+    unused=None,
+    **weights,
 ):
     return fit_expansion(
         Blocks(X, targets, **weights),
@@ -30,6 +41,7 @@ def fit(
         alphas,
         np.random.RandomState(0),
         rules=rules,
+        unused=unused,
     )
 
 
@@ -247,3 +259,36 @@ def test_random_problems_reach_the_reference_objective(seed, dtype):
     W, b = reference.ridge(features, Y, alpha)
     best = reference.objective(features, Y, W, b, alpha)
     assert_reaches(objective(X64, Y, fitted, gamma, alpha), best, features.shape[1] < n)
+
+
+def left_out_errors(X, y, Z, alphas, rows):
+    """The squared leave-one-out error of rows with each α, one literal fit a row."""
+    K = reference.rbf_matrix(X, Z, 1.0)
+    features = K @ reference.whitening(reference.rbf_matrix(Z, Z, 1.0))
+    scores = [reference.leave_one_out(features, y[:, None], alpha) for alpha in alphas]
+    return np.array([((s.ravel() - y) ** 2)[rows] for s in scores])
+
+
+def test_rows_that_moved_no_landmark_ask_for_a_larger_ridge(rng):
+    """Targets of most rows need a small ridge; those of the unused rows are noise."""
+    X, alphas = rng.rand(120, 2), (1e-3, 1e-1, 10.0)
+    unused, Z = np.arange(90, 120), X[:30]
+    y = np.where(np.arange(120) < 90, np.sin(9.0 * X[:, 0]), 0.5 * rng.randn(120))
+    rows = factories.blocks(X, y).gather(unused)
+    plain = fit(X, factories.as_targets(y), Z, alphas=alphas)
+    asked = fit(X, factories.as_targets(y), Z, alphas=alphas, unused=rows)
+    errors = left_out_errors(X, y, Z, alphas, unused)
+    gain = errors[0] - errors  # against the ridge of the plain fit
+    clear = gain.sum(axis=1) >= np.sqrt((gain**2).sum(axis=1))
+    clear[0] = True
+    expected = min((e.sum(), a) for e, a, c in zip(errors, alphas, clear, strict=True) if c)[1]
+    assert plain.alpha == alphas[0]
+    assert asked.alpha == expected > plain.alpha
+
+
+def test_few_noisy_rows_under_a_budget_are_no_worse_than_the_mean():
+    X, y = load_diabetes(return_X_y=True)
+    for seed in (0, 4):
+        X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=seed)
+        model = NystroemRegressor(budget="600B", random_state=seed).fit(X_train, y_train)
+        assert model.score(X_test, y_test) > 0.25

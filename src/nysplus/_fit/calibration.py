@@ -131,7 +131,7 @@ def _scores_of_values(
     """Return leave-one-out scores, of rows that have not moved the landmarks if there are any."""
     if landmarks.unused is None or len(landmarks.unused) == 0:
         return left_out.scores(rules.scored_rows(left_out.problem.blocks.n_rows))
-    scored = left_out.scores_of(np.sort(landmarks.unused), left_out.problem.blocks)
+    scored = left_out.scores_of(np.sort(landmarks.unused.numbers), left_out.problem.blocks)
     return replace(scored, leverage=np.zeros_like(scored.leverage))
 
 

@@ -88,8 +88,9 @@ def grown_size(
 
     def scores(n: int) -> Float:
         """Return the score of each held-out row with `n` landmarks."""
-        Z = select_landmarks(selector, trial, n, rng).points
-        found = row_scores(trial.fit(Z, rng).expansion, held_out)
+        chosen = select_landmarks(selector, trial, n, rng)
+        fit = trial.fit(chosen.points, rng, unused=chosen.unused)
+        found = row_scores(fit.expansion, held_out)
         mean = float(weight @ found / weight.sum())
         record.add(
             Trial.of("size", size_text(n), mean, blocks.discrete, len(held_out), n_landmarks=n)

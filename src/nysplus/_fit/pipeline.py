@@ -377,7 +377,7 @@ def choose_landmarks(resolved: Resolved, size: ModelSize, rng: np.random.RandomS
 
 def fit_ridge(resolved: Resolved, landmarks: Landmarks, rng: np.random.RandomState) -> ExpansionFit:
     """Fit the coefficients of the landmarks; the result is a function of the rows `given`."""
-    fit = resolved.problem.fit(landmarks.points, rng)
+    fit = resolved.problem.fit(landmarks.points, rng, unused=landmarks.unused)
     return replace(fit, expansion=replace(fit.expansion, projection=resolved.projection))
 
 

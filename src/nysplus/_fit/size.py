@@ -194,14 +194,15 @@ def choose_size(
 
     def versions(size: Size) -> Iterator[Version]:
         """Yield the model of a size in the storage types that are compared."""
-        Z = select_landmarks(selector, problem, min(size.n, rows.n_candidates), rng).points
-        exact = replace(problem.fit(Z, rng).expansion, projection=projection)
+        chosen = select_landmarks(selector, problem, min(size.n, rows.n_candidates), rng)
+        fit = problem.fit(chosen.points, rng, unused=chosen.unused)
+        exact = replace(fit.expansion, projection=projection)
         for dtype in compared_types(exact, size.dtypes):
             model = quantise(exact, dtype, rows, rng)
             outputs = held_out.scored(model(held_out.X))
             found = HeldOutScores.of(outputs, targets)
-            chosen = ChosenSize(replace(size, dtypes=(dtype,)), found, outputs)
-            yield Version(found.mean, -model.n_bytes, chosen)
+            result = ChosenSize(replace(size, dtypes=(dtype,)), found, outputs)
+            yield Version(found.mean, -model.n_bytes, result)
         advance(rows.n_rows)
 
     with given.progress.stage("size", None, None) as advance:

@@ -12,7 +12,7 @@ from nysplus._ridge.leave_one_out import LeaveOneOut
 from nysplus._ridge.problem import RidgeProblem
 from nysplus._ridge.rules import DEFAULT_RULES, SolverRules
 from nysplus._ridge.solvers import solve_ridge
-from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.blocks import Block, RowBlocks
 from nysplus.expansion import KernelExpansion
 from nysplus.kernels import Kernel
 
@@ -60,6 +60,7 @@ def fit_expansion(
     with_score: bool = False,
     *,
     rules: SolverRules = DEFAULT_RULES,
+    unused: Block | None = None,
 ) -> ExpansionFit:
     """Fit the ridge regression on the Nyström features of given landmarks.
 
@@ -82,9 +83,11 @@ def fit_expansion(
     with_score : bool
         Whether to score the model on left-out rows even if there is no α to choose.
     rules : SolverRules
+    unused : Block, optional
+        Rows whose targets have not moved the landmarks, if the others' targets have.
     """
     feature_map = approximation.build(kernel, landmarks, rng)
-    problem = RidgeProblem(blocks, feature_map, alphas, rng, stage, with_score, rules)
+    problem = RidgeProblem(blocks, feature_map, alphas, rng, stage, with_score, rules, unused)
     answer = solve_ridge(problem)
     A = feature_map.collapse(answer.left_out.W)
     expansion = in_float32(KernelExpansion(kernel, landmarks, A, answer.left_out.b), blocks)

@@ -14,7 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from nysplus._holdout import best_of, draw_rows, largest_within_noise
+from nysplus._holdout import (
+    PairedComparison,
+    best_of,
+    draw_rows,
+    largest_within_noise,
+)
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._ridge.moments import Moments
 from nysplus._ridge.path import RidgePath
@@ -39,6 +44,8 @@ class RidgeProblem:
     with_score : bool
         Whether the solution is scored even where there is no ridge to choose.
     rules : SolverRules
+    unused : Block or None
+        Rows whose targets have not moved the landmarks, if the others' targets have.
     """
 
     blocks: RowBlocks
@@ -48,6 +55,7 @@ class RidgeProblem:
     stage: str
     with_score: bool = False
     rules: SolverRules = DEFAULT_RULES
+    unused: Block | None = None
 
     @property
     def row_bytes(self) -> int:
@@ -105,14 +113,29 @@ def choose_alpha(
     """Choose α by leave-one-out.
 
     Classes: by the closed-form leave-one-out accuracy on the validation rows. Values: by
-    generalized cross-validation, which needs no pass.
+    generalized cross-validation, which needs no pass. It takes too small an α where few noisy
+    targets have moved the landmarks; rows that have not moved them can ask for a larger one.
     """
     alphas = problem.alphas
     if len(alphas) == 1 and not problem.with_score:
         return ChosenAlpha(alphas[0], None, 0)
     if not problem.blocks.discrete:
         alpha = best_of(alphas, score=lambda alpha: -path.generalized_cross_validation(alpha))
+        if problem.unused is not None and len(problem.unused) > 1:
+            scores = left_out_scores(problem, path, dtype)
+            alpha = _enough_for(problem.unused, alpha, alphas, scores)
         return ChosenAlpha(alpha, -path.generalized_cross_validation(alpha), 0)
+    scores = left_out_scores(problem, path, dtype)
+    return _most_accurate(problem, scores, problem.validation_rows, "leave-one-out")
+
+
+Scores = Callable[[Block], list[Float]]
+
+
+def left_out_scores(
+    problem: RidgeProblem, path: RidgePath, dtype: type[np.floating[Any]]
+) -> Scores:
+    """Return the function from rows to their leave-one-out scores with each α."""
     columns = problem.feature_map.columns(dtype)
     rotation = problem.feature_map.collapse(path.vectors).astype(dtype)
     centre = (path.moments.feature_mean @ path.vectors).astype(dtype)
@@ -120,9 +143,21 @@ def choose_alpha(
     def scores(block: Block) -> list[Float]:
         Q = columns(block.X) @ rotation
         Q -= centre
-        return path.leave_one_out(Q, block.Y, block.unit_weight, alphas)
+        return path.leave_one_out(Q, block.Y, block.unit_weight, problem.alphas)
 
-    return _most_accurate(problem, scores, problem.validation_rows, "leave-one-out")
+    return scores
+
+
+def _enough_for(rows: Block, alpha: float, alphas: tuple[float, ...], scores: Scores) -> float:
+    """Return α, or a larger one that is better for some rows by a standard error or more."""
+    errors = dict(zip(alphas, (((rows.Y - s) ** 2).sum(axis=1) for s in scores(rows)), strict=True))
+    larger = [
+        other
+        for other in alphas
+        if other > alpha
+        and PairedComparison.of(-errors[alpha], -errors[other], rows.weight, needed=1.0).better
+    ]
+    return min([*larger, alpha], key=lambda other: float(rows.weight @ errors[other]))
 
 
 def best_on(
@@ -156,9 +191,6 @@ def best_on(
     if problem.blocks.discrete:
         return _most_accurate(problem, scores, rows, "left-out rows")
     return _least_squares(problem, scores, rows, "left-out rows")
-
-
-Scores = Callable[[Block], list[Float]]
 
 
 def _most_accurate(

@@ -75,7 +75,7 @@ def _for_values(problem: Problem, n: int, rng: np.random.RandomState) -> Landmar
     if blocks.n_outputs == 0 or not kernel.differentiable:
         return Landmarks(points)
     points, evaluations, validation = moved(kernel, pool, points, rng)
-    return Landmarks(points, None, evaluations, pool.numbers[validation])
+    return Landmarks(points, None, evaluations, pool.take(validation))
 
 
 def _most_accurate(

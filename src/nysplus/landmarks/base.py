@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from nysplus._ridge.feature_map import Approximation
 from nysplus._ridge.fit import ExpansionFit, fit_expansion
-from nysplus._rows.blocks import RowBlocks
+from nysplus._rows.blocks import Block, RowBlocks
 from nysplus.kernels import Kernel
 
 
@@ -43,6 +43,7 @@ class Problem:
         rng: np.random.RandomState,
         stage: str = "ridge",
         with_score: bool = False,
+        unused: Block | None = None,
     ) -> ExpansionFit:
         """Fit a model with given landmarks, as a pilot of the final model.
 
@@ -57,6 +58,8 @@ class Problem:
             Name of the pass in progress reports.
         with_score : bool
             Whether to score the model on left-out rows even if there is no α to choose.
+        unused : Block, optional
+            Rows whose targets have not moved the landmarks, if the others' targets have.
 
         Returns
         -------
@@ -73,6 +76,7 @@ class Problem:
             rng,
             stage,
             with_score,
+            unused=unused,
         )
 
 
@@ -88,14 +92,14 @@ class Landmarks:
         Row numbers, if the landmarks are rows.
     n_kernel_evaluations : int
         Number of kernel values that the selector computed.
-    unused : ndarray of int or None
-        Numbers of rows whose targets have not moved the landmarks, if the others' targets have.
+    unused : Block or None
+        Rows whose targets have not moved the landmarks, if the others' targets have.
     """
 
     points: Any
     indices: npt.NDArray[np.intp] | None = None
     n_kernel_evaluations: int = 0
-    unused: npt.NDArray[np.intp] | None = None
+    unused: Block | None = None
 
 
 def rows_as_landmarks(blocks: RowBlocks, rows: npt.NDArray[np.intp]) -> Landmarks:
