@@ -24,7 +24,7 @@ from nysplus_experiments.harness.statistics import Estimate
 from nysplus_experiments.paper import evidence, rules
 from nysplus_experiments.paper.evidence import At
 from nysplus_experiments.paper.results import Result
-from nysplus_experiments.paper.rules import Judgement, Rule, Verdict
+from nysplus_experiments.paper.rules import Evidence, Judgement, Rule, Verdict
 from nysplus_experiments.paper.runs import Curve, Runs, dataset_title
 
 VERDICTS: tuple[Verdict, ...] = ("held", "not held", "undecided", "not testable here")
@@ -67,10 +67,10 @@ class Claim:
 def evaluate(results: Iterable[Result]) -> list[Claim]:
     """Judge every claim of ``claims.toml``; rows with errors are left out."""
     runs = Runs(results)
-    return [_claim(entry, runs) for entry in _entries()]
+    return [_claim(entry, runs) for entry in entries()]
 
 
-def _entries() -> Iterator[dict[str, Any]]:
+def entries() -> Iterator[dict[str, Any]]:
     """Yield the claims in the order of the paper, once for each dataset."""
     text = resources.files(__package__).joinpath("claims.toml").read_text("utf-8")
     for claim in tomllib.loads(text)["claim"]:
@@ -78,14 +78,20 @@ def _entries() -> Iterator[dict[str, Any]]:
             yield claim | case | {"args": claim.get("args", {}) | case.get("args", {})}
 
 
-def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
+def measure(entry: dict[str, Any], runs: Runs) -> Evidence:
+    """Return the evidence on an entry, or raise `NotTestable`."""
     args = {
         name: value if name in _PLAIN else At(**value) if name == "at" else _curves(value)
         for name, value in entry["args"].items()
     }
+    found: Evidence = getattr(evidence, entry["measure"])(runs, entry["on"], **args)
+    return found
+
+
+def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
     found: tuple[str, Estimate | None, str]
     try:
-        measured = getattr(evidence, entry["measure"])(runs, entry["on"], **args)
+        measured = measure(entry, runs)
     except evidence.NotTestable as missing:
         judgement = Judgement("not testable here", missing.reason)
         found = (missing.measured, None, "")

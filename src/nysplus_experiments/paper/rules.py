@@ -14,12 +14,13 @@ Verdict = Literal["held", "not held", "undecided", "not testable here"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """The per-trial mean over all cells, each cell alone, and both in words."""
+    """The per-trial mean over all cells, each cell alone, both in words, and the sizes ``n``."""
 
     total: Estimate
     cells: tuple[Estimate, ...]
     text: str
     unit: str = "points"
+    sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
