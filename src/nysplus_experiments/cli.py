@@ -191,7 +191,7 @@ def _print_batches(todo: Plan, folder: Path) -> None:
     from nysplus_experiments.paper.schedule import undecided
 
     batches = undecided(todo.tasks, read_results(folder / RESULTS_FILE))
-    typer.echo(f"{len(batches)} claims are undecided and lack trials; the next rows of each:")
+    typer.echo(f"Undecided claims that lack trials: {len(batches)}. The next rows of each:")
     for batch in batches:
         rows, claim = len(batch.tasks), batch.claim
         typer.echo(

@@ -43,6 +43,7 @@ class Claim:
 
     ``dataset`` is empty where the claim is about none in particular, ``estimate`` None where it is
     not testable. ``smaller``: a claim that is not held has the claimed sign, only a smaller size.
+    ``outlook`` says how many trials would decide an undecided claim.
     """
 
     where: str
@@ -56,6 +57,7 @@ class Claim:
     verdict: Verdict
     reason: str
     smaller: bool = False
+    outlook: str = ""
 
     @property
     def subject(self) -> str:
@@ -89,19 +91,28 @@ def measure(entry: dict[str, Any], runs: Runs) -> Evidence:
 
 
 def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
-    found: tuple[str, Estimate | None, str]
+    found: Evidence | None = None
+    text = ""
     try:
-        measured = measure(entry, runs)
+        found = measure(entry, runs)
     except evidence.NotTestable as missing:
-        judgement = Judgement("not testable here", missing.reason)
-        found = (missing.measured, None, "")
+        judgement, text = Judgement("not testable here", missing.reason), missing.measured
     else:
-        judgement = rules.judge(_rule(entry.get("rule", {"name": "Better"})), measured)
-        found = (measured.text, measured.total, measured.unit)
-    outcome = (judgement.verdict, judgement.reason, judgement.smaller)
-    where, text, on = entry["where"], entry["text"], entry["on"]
-    detail, paper = entry.get("detail", ""), entry.get("paper", "")
-    return Claim(where, text, on, detail, paper, *found, *outcome)
+        judgement = rules.judge(_rule(entry.get("rule", {"name": "Better"})), found)
+    return Claim(
+        where=entry["where"],
+        text=entry["text"],
+        dataset=entry["on"],
+        detail=entry.get("detail", ""),
+        paper=entry.get("paper", ""),
+        measured=found.text if found else text,
+        estimate=found.total if found else None,
+        unit=found.unit if found else "",
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        smaller=judgement.smaller,
+        outlook=judgement.outlook,
+    )
 
 
 def _curves(value: Any) -> Any:
