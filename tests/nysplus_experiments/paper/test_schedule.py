@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from nysplus_experiments.paper.results import Key, Result
 from nysplus_experiments.paper.schedule import Batch, undecided
@@ -140,3 +142,13 @@ def test_claims_about_times_are_left_to_a_quiet_machine() -> None:
     assert [batch.claim.text for batch in batches] == [
         "The baselines are above 99 % for the most part."
     ]
+
+
+def test_two_looks_at_a_difference_of_zero() -> None:
+    """A claim is judged on five trials and on thirty: docs/results/paper.md has the share."""
+    draws = np.random.default_rng(0).normal(size=(20_000, 30))
+    found = np.zeros(len(draws), dtype=bool)
+    for n in (5, 30):
+        half = stats.t.ppf(0.975, n - 1) * draws[:, :n].std(axis=1, ddof=1) / np.sqrt(n)
+        found |= np.abs(draws[:, :n].mean(axis=1)) > half
+    assert found.mean() == pytest.approx(0.09, abs=0.008)
