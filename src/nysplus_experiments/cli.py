@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import shlex
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -32,7 +33,15 @@ from nysplus_experiments.harness.pages import PAGES, PageError, fill, page
 from nysplus_experiments.harness.records import ResultsError
 from nysplus_experiments.paper import experiment as experiments
 from nysplus_experiments.paper.results import Key, Result, read_results
-from nysplus_experiments.paper.runner import RESULTS_FILE, Plan, Step, plan, read_notes, run
+from nysplus_experiments.paper.runner import (
+    RESULTS_FILE,
+    Plan,
+    Step,
+    missing,
+    plan,
+    read_notes,
+    run,
+)
 
 
 class CommandError(ValueError):
@@ -84,6 +93,13 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Output folder; nysplus-results/PROFILE by default.")
     ] = None,
+    undecided: Annotated[
+        bool, typer.Option("--undecided", help="Fit only what undecided claims need.")
+    ] = False,
+    no_times: Annotated[
+        bool, typer.Option("--no-times", help="Record no seconds: the machine does other work.")
+    ] = False,
+    hours: Annotated[float, typer.Option(min=0.0, help="Begin no fit after this time.")] = math.inf,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would run, and how long.")
     ] = False,
@@ -91,7 +107,8 @@ def reproduce(
     """Fit what is missing, draw the figures and write the report.
 
     Rows that are in OUT/results.csv already are not fitted again, so that the same command
-    continues a run that was stopped or killed.
+    continues a run that was stopped or killed. With --undecided, claims are judged on their first
+    five trials; those that stay undecided get all trials of the profile, the cheapest claim first.
     """
     if profile and config:
         raise CommandError("--profile and --config exclude each other. Give one of them.")
@@ -101,14 +118,22 @@ def reproduce(
     experiment = experiment.narrow(_figures(only), _names(names))
     todo = plan(experiment)
     _print_plan(todo, label)
+    folder = out or Path("nysplus-results") / label
+    if undecided and todo.tasks:
+        _require(pandas="experiments")
+        _print_batches(todo, folder)
     if dry_run:
         return
     if not todo.tasks:
         raise CommandError("Nothing can be run here. The lines above say what is missing.")
     _require(matplotlib="plot", jinja2="experiments", pandas="experiments")
-    folder = out or Path("nysplus-results") / label
-    results = _run(experiment, todo, folder)
+    choose = _undecided if undecided else missing
+    settings = {"choose": choose, "times": not no_times, "limit": 3600 * hours}
+    results = _run(experiment, todo, folder, **settings)
     _write(results, _draw(results, folder, _figures(only)), folder)
+    if math.isfinite(hours) and (left := choose(todo.tasks, results)):
+        rows = len({task for batch in left for task in batch})
+        typer.echo(f"{rows} rows are left. Continue with: {_command()}")
     failed = sum(not row.ok for row in results)
     if failed:
         typer.echo(
@@ -155,6 +180,25 @@ def _print_plan(todo: Plan, label: str) -> None:
     )
 
 
+def _undecided(tasks: Sequence[Key], results: list[Result]) -> list[tuple[Key, ...]]:
+    """Return the rows that undecided claims need, batch by batch."""
+    from nysplus_experiments.paper.schedule import undecided  # needs pandas
+
+    return [batch.tasks for batch in undecided(tasks, results)]
+
+
+def _print_batches(todo: Plan, folder: Path) -> None:
+    from nysplus_experiments.paper.schedule import undecided
+
+    batches = undecided(todo.tasks, read_results(folder / RESULTS_FILE))
+    typer.echo(f"Undecided claims that lack trials: {len(batches)}. The next rows of each:")
+    for batch in batches:
+        rows, claim = len(batch.tasks), batch.claim
+        typer.echo(
+            f"  {rows} rows, about {_duration(batch.seconds)}: {claim.subject}: {claim.text}"
+        )
+
+
 def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -163,15 +207,21 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _run(experiment: experiments.Experiment, todo: Plan, folder: Path) -> list[Result]:
+def _command() -> str:
+    return shlex.join(["nysplus", *sys.argv[1:]])
+
+
+def _run(
+    experiment: experiments.Experiment, todo: Plan, folder: Path, **settings: Any
+) -> list[Result]:
     try:
         with _progress_bar() as show:
-            return run(experiment, folder, show)
+            return run(experiment, folder, show, **settings)
     except KeyboardInterrupt:
         done = {row.key for row in read_results(folder / RESULTS_FILE) if row.ok}
         typer.echo(
             f"Stopped with {len(done & set(todo.tasks))} of {len(todo.tasks)} rows. Continue with: "
-            f"{shlex.join(['nysplus', *sys.argv[1:]])}",
+            f"{_command()}",
             err=True,
         )
         raise typer.Exit(130) from None

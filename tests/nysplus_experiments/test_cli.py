@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import types
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import nysplus
 from nysplus_experiments import cli
+from nysplus_experiments.harness import datasets
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.datasets import DatasetNotFound
 from nysplus_experiments.paper.experiment import parse_experiment
@@ -163,6 +164,37 @@ def test_a_dry_run_says_what_and_how_long(tmp_path: Path) -> None:
     assert code == 0
     assert output.startswith("smoke: 24 rows (digits 24), about ")
     assert not (tmp_path / "none").exists()
+
+
+def test_undecided_claims_are_listed_with_the_rows_they_lack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = [replace(row, where="cache") for row in datasets.describe()]
+    monkeypatch.setattr(datasets, "describe", lambda: everything)
+    config = tmp_path / "shuttle.toml"
+    config.write_text(
+        'trials = 7\n[[run]]\ndatasets = ["shuttle"]\nmethods = ["KNys", "KNys+"]\nsizes = [20]',
+        encoding="utf-8",
+    )
+    command = ("reproduce", "--config", config, "--undecided", "--dry-run", "--out", tmp_path)
+    code, output = invoke(*command)
+    assert code == 0
+    assert "Undecided claims that lack trials: 1." in output
+    assert "  10 rows, about " in output
+    assert "Shuttle: K-means on the rows of largest negative margin helps" in output
+    assert not (tmp_path / "results.csv").exists()
+
+
+def test_a_run_with_a_time_limit_says_how_to_go_on(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "_draw", lambda *arguments: [])
+    monkeypatch.setattr(cli, "_write", lambda *arguments: None)
+    monkeypatch.setattr(sys, "argv", ["nysplus", "reproduce", "--hours", "0"])
+    code, output = invoke("reproduce", "--config", config, "--hours", "0", "--out", tmp_path)
+    assert code == 0
+    assert "60 rows are left. Continue with: nysplus reproduce --hours 0" in output
+    assert read_results(tmp_path / "results.csv") == []
 
 
 @pytest.mark.parametrize(

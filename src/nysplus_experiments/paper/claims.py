@@ -24,7 +24,7 @@ from nysplus_experiments.harness.statistics import Estimate
 from nysplus_experiments.paper import evidence, rules
 from nysplus_experiments.paper.evidence import At
 from nysplus_experiments.paper.results import Result
-from nysplus_experiments.paper.rules import Judgement, Rule, Verdict
+from nysplus_experiments.paper.rules import Evidence, Judgement, Rule, Verdict
 from nysplus_experiments.paper.runs import Curve, Runs, dataset_title
 
 VERDICTS: tuple[Verdict, ...] = ("held", "not held", "undecided", "not testable here")
@@ -43,6 +43,7 @@ class Claim:
 
     ``dataset`` is empty where the claim is about none in particular, ``estimate`` None where it is
     not testable. ``smaller``: a claim that is not held has the claimed sign, only a smaller size.
+    ``outlook`` says how many trials would decide an undecided claim.
     """
 
     where: str
@@ -56,6 +57,7 @@ class Claim:
     verdict: Verdict
     reason: str
     smaller: bool = False
+    outlook: str = ""
 
     @property
     def subject(self) -> str:
@@ -67,10 +69,10 @@ class Claim:
 def evaluate(results: Iterable[Result]) -> list[Claim]:
     """Judge every claim of ``claims.toml``; rows with errors are left out."""
     runs = Runs(results)
-    return [_claim(entry, runs) for entry in _entries()]
+    return [_claim(entry, runs) for entry in entries()]
 
 
-def _entries() -> Iterator[dict[str, Any]]:
+def entries() -> Iterator[dict[str, Any]]:
     """Yield the claims in the order of the paper, once for each dataset."""
     text = resources.files(__package__).joinpath("claims.toml").read_text("utf-8")
     for claim in tomllib.loads(text)["claim"]:
@@ -78,24 +80,39 @@ def _entries() -> Iterator[dict[str, Any]]:
             yield claim | case | {"args": claim.get("args", {}) | case.get("args", {})}
 
 
-def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
+def measure(entry: dict[str, Any], runs: Runs) -> Evidence:
+    """Return the evidence on an entry, or raise `NotTestable`."""
     args = {
         name: value if name in _PLAIN else At(**value) if name == "at" else _curves(value)
         for name, value in entry["args"].items()
     }
-    found: tuple[str, Estimate | None, str]
+    found: Evidence = getattr(evidence, entry["measure"])(runs, entry["on"], **args)
+    return found
+
+
+def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
+    found: Evidence | None = None
+    text = ""
     try:
-        measured = getattr(evidence, entry["measure"])(runs, entry["on"], **args)
+        found = measure(entry, runs)
     except evidence.NotTestable as missing:
-        judgement = Judgement("not testable here", missing.reason)
-        found = (missing.measured, None, "")
+        judgement, text = Judgement("not testable here", missing.reason), missing.measured
     else:
-        judgement = rules.judge(_rule(entry.get("rule", {"name": "Better"})), measured)
-        found = (measured.text, measured.total, measured.unit)
-    outcome = (judgement.verdict, judgement.reason, judgement.smaller)
-    where, text, on = entry["where"], entry["text"], entry["on"]
-    detail, paper = entry.get("detail", ""), entry.get("paper", "")
-    return Claim(where, text, on, detail, paper, *found, *outcome)
+        judgement = rules.judge(_rule(entry.get("rule", {"name": "Better"})), found)
+    return Claim(
+        where=entry["where"],
+        text=entry["text"],
+        dataset=entry["on"],
+        detail=entry.get("detail", ""),
+        paper=entry.get("paper", ""),
+        measured=found.text if found else text,
+        estimate=found.total if found else None,
+        unit=found.unit if found else "",
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        smaller=judgement.smaller,
+        outlook=judgement.outlook,
+    )
 
 
 def _curves(value: Any) -> Any:

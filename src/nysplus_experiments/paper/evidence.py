@@ -96,7 +96,8 @@ def paired_evidence(gaps: pd.DataFrame, lead: str = "") -> Evidence:
             f"{len(cells)} sizes, n = {min(gaps)} to {max(gaps)}: mean {tail}"
             f"clearly positive at {above}, clearly negative at {below}; "
         )
-    return Evidence(total, cells, text + count(total.trials, "trial"))
+    text += count(total.trials, "trial")
+    return Evidence(total, cells, text, sizes=tuple(map(int, gaps)))
 
 
 def _levels(runs: Runs, dataset: str, curves: Sequence[Curve], n: int) -> str:
@@ -182,7 +183,7 @@ def growth(runs: Runs, dataset: str, better: Curve, worse: Curve, above_kb: floa
         f"from n = {min(sizes)} to {max(sizes)} the gain changes by "
         f"{interval(total, sign=True)}; {count(total.trials, 'trial')}"
     )
-    return Evidence(total, (total,), text)
+    return Evidence(total, (total,), text, sizes=(min(sizes), max(sizes)))
 
 
 def _present(runs: Runs, dataset: str, curves: Sequence[Curve]) -> list[Curve]:
@@ -193,15 +194,16 @@ def _present(runs: Runs, dataset: str, curves: Sequence[Curve]) -> list[Curve]:
 
 def level(runs: Runs, dataset: str, curves: Sequence[Curve], threshold: float) -> Evidence:
     """Measure accuracy minus a threshold at every size of the curves that are there."""
-    present = _present(runs, dataset, curves)
-    cells = [x for curve in present for x in _cells(runs.table(dataset, curve) - threshold)]
+    tables = [runs.table(dataset, curve) for curve in _present(runs, dataset, curves)]
+    cells = [cell for table in tables for cell in _cells(table - threshold)]
     share = sum(cell.mean > 0 for cell in cells)
     best = max(cells, key=lambda cell: cell.mean).map(lambda x: x + threshold)
     text = (
         f"mean above {threshold:g} % in {share} of {len(cells)} cells; highest "
         f"{interval(best)}; {count(best.trials, 'trial')}"
     )
-    return Evidence(best, tuple(cells), text)
+    sizes = sorted({int(n) for table in tables for n in table})
+    return Evidence(best, tuple(cells), text, sizes=tuple(sizes))
 
 
 def _first_reach(table: pd.DataFrame, goal: pd.Series) -> pd.Series:
@@ -228,7 +230,7 @@ def _saving(
         f"reaches {target} at n = {own.mean():.0f} against {rival.mean():.0f} in the mean, saving "
         f"{interval(total, sign=True, unit='%')}; {count(total.trials, 'trial')}"
     )
-    return Evidence(total, (total,), text, "%")
+    return Evidence(total, (total,), text, "%", tuple(map(int, ours)))
 
 
 def saving_to_full(runs: Runs, dataset: str, ours: Curve, rival: Curve, full: str) -> Evidence:
@@ -301,7 +303,8 @@ def gap_at_equal_time(runs: Runs, dataset: str, better: Curve, slow: Curve) -> E
     which ``slow`` is faster, in any trial, than all of ``better`` are left out.
     """
     require(runs, dataset, better, slow)
-    seconds, own = runs.table(dataset, slow, _SECONDS), runs.table(dataset, slow)
+    seconds = runs.table(dataset, slow, _SECONDS)
+    own = runs.table(dataset, slow).reindex_like(seconds).where(seconds.notna())
     gaps = pd.DataFrame(np.nan, own.index, own.columns)
     rival = runs.curve(dataset, better).dropna(subset=_SECONDS).sort_values(_SECONDS)
     for trial, points in rival.groupby("trial"):

@@ -1,18 +1,20 @@
 """The paper's figures 1 to 5: means over trials with bands of 95 % intervals.
 
 Intervals of more than half the height of a panel are thin lines: bands would cover everything else.
-A dataset without the curves of a figure has no panel, and a figure without panels is not drawn.
+A dataset without the curves of a figure has no panel, and a figure without panels is not drawn. A
+size that one curve of a panel lacks, between sizes that all have, is not drawn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from nysplus_experiments.harness import figures as style
 from nysplus_experiments.harness.statistics import estimate
@@ -165,7 +167,9 @@ def _panel(
     ax: Any, runs: Runs, dataset: str, lines: tuple[_Line, ...], axis: _Axis
 ) -> dict[str, Any]:
     """Draw one dataset; return a handle for each label that was drawn."""
-    found = [(line, _points(runs, dataset, line, axis)) for line in lines]
+    fits = [runs.curve(dataset, line.curve).dropna(subset=axis.column) for line in lines]
+    gaps = _gaps(own for own in fits if len(own) and own["method"].iloc[0] not in FULL_METHODS)
+    found = [(line, _points(own, axis, gaps)) for line, own in zip(lines, fits, strict=True)]
     full = [(line, p) for line, p in found if len(p) and line.curve.method in FULL_METHODS]
     drawn = [(line, p) for line, p in found if len(p) and line.curve.method not in FULL_METHODS]
     levels = {line: float(points[:, 1].mean()) for line, points in full}
@@ -203,11 +207,22 @@ def _arrows(
         seen.append(x)
 
 
-def _points(runs: Runs, dataset: str, line: _Line, axis: _Axis) -> np.ndarray[Any, Any]:
+def _gaps(curves: Iterable[pd.DataFrame]) -> set[int]:
+    """Return the sizes between those of all curves that some curve lacks.
+
+    A straight line over a gap lies below the curve, and the curve seems worse than others there.
+    """
+    sizes = [set(own["n"]) for own in curves]
+    shared = set.intersection(*sizes) if sizes else set()
+    if not shared:
+        return set()
+    return {n for n in set.union(*sizes) - shared if min(shared) < n < max(shared)}
+
+
+def _points(fits: pd.DataFrame, axis: _Axis, gaps: Collection[int]) -> np.ndarray[Any, Any]:
     """Return x, mean, low and high of each size; the interval is NaN for a single trial."""
-    fits = runs.curve(dataset, line.curve).dropna(subset=axis.column)
     rows = []
-    for _, cell in fits.groupby("n"):
+    for _, cell in fits[~fits["n"].isin(gaps)].groupby("n"):
         found = estimate(cell["accuracy"])
         rows.append((cell[axis.column].mean(), found.mean, found.low, found.high))
     return np.array(rows, dtype=float).reshape(-1, 4)

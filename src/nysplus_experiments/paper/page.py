@@ -25,15 +25,25 @@ def parts(results: Path) -> dict[str, str]:
 
 
 def _runs(rows: Sequence[Result]) -> str:
-    """Return the number of models and the sizes that were fitted, a row a dataset."""
+    """Return the number of models, sizes and trials, a row a dataset.
+
+    A cell is a method with an n and an n_0. Full kernel machines are counted among the models only.
+    """
     fits = records.frame((row for row in rows if row.ok), Result)
+    table = fits.groupby("dataset", sort=False).agg(rows=("n_train", "first"), models=("n", "size"))
     sizes = fits[~fits["method"].isin(FULL_METHODS)]
-    table = fits.groupby("dataset", sort=False).agg(
-        models=("n", "size"), trials=("trial", "nunique"), train=("n_train", "first")
-    )
-    table["landmarks"] = sizes.groupby("dataset")["n"].agg(lambda n: f"{min(n)} to {max(n)}")
-    table = table.rename(index=dataset_title, columns={"train": "training rows"})
+    table["landmarks"] = sizes.groupby("dataset")["n"].agg(_span)
+    cells = sizes.groupby(["dataset", "method", "n", "n_initial"], dropna=False)["trial"].nunique()
+    by_dataset = cells.groupby("dataset")
+    table["cells"] = by_dataset.size()
+    table["with 30 trials"] = by_dataset.agg(lambda trials: (trials >= 30).sum())
+    table["trials"] = by_dataset.agg(_span)
+    table = table.rename(index=dataset_title, columns={"rows": "training rows"})
     return frame_markdown(table.rename_axis("data"), index=True)
+
+
+def _span(values: pd.Series) -> str:
+    return " to ".join(dict.fromkeys(map(str, (values.min(), values.max()))))
 
 
 def _outcomes(claims: Sequence[Claim]) -> str:
@@ -45,9 +55,13 @@ def _outcomes(claims: Sequence[Claim]) -> str:
     return frame_markdown(table, index=True)
 
 
+def _outcome(claim: Claim) -> str:
+    return f"{claim.verdict}. {claim.outlook}" if claim.outlook else claim.verdict
+
+
 def _claims(claims: Sequence[Claim]) -> str:
     rows = (
-        [claim.where, claim.text, claim.subject, claim.paper, claim.measured, claim.verdict]
+        [claim.where, claim.text, claim.subject, claim.paper, claim.measured, _outcome(claim)]
         for claim in claims
     )
     return markdown(("where", "claim", "on", "paper", "measured", "outcome"), rows)

@@ -47,7 +47,7 @@ def write_report(
     out: Path,
     notes: list[str],
     *,
-    command: str = "nysplus reproduce --profile standard --out DIR",
+    command: str = "nysplus reproduce",
 ) -> Path:
     """Write the report, with figures embedded, to ``out`` or ``out/report.html``."""
     path = out if out.suffix == ".html" else out / "report.html"

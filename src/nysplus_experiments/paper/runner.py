@@ -6,10 +6,11 @@ A killed run resumes; what it adds does not depend on what was there, because ro
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -136,34 +137,68 @@ class Step:
     seconds_left: float
 
 
+#: Rows to fit next, in batches, given those of the plan and the results: see `missing`.
+Choose = Callable[[Sequence[Key], list[Result]], list[tuple[Key, ...]]]
+
+
+def missing(tasks: Sequence[Key], results: list[Result]) -> list[tuple[Key, ...]]:
+    """Return the tasks without a result in one batch, or no batch."""
+    finished = {row.key for row in results if row.ok}
+    left = tuple(task for task in tasks if task not in finished)
+    return [left] if left else []
+
+
 def run(
     experiment: Experiment,
     out: Path,
     progress: Callable[[Step], None] = lambda step: None,
+    *,
+    choose: Choose = missing,
+    times: bool = True,
+    limit: float = math.inf,
 ) -> list[Result]:
-    """Fit what ``out/results.csv`` lacks, failed rows again; return all rows of the file."""
+    """Fit what ``out/results.csv`` lacks, failed rows again; return all rows of the file.
+
+    ``choose`` is asked before each batch. Without ``times``, seconds are not recorded. No row is
+    begun later than ``limit`` seconds after the start.
+    """
     todo, path = plan(experiment), out / RESULTS_FILE
     records.begin(path, Result, environment=None)
     _note(out, left_out=list(todo.notes))
-    finished = {row.key for row in read_results(path) if row.ok}
-    tasks = [task for task in todo.tasks if task not in finished]
-    if tasks:
-        _warm_up()
-    costs, start = estimate_seconds(tasks), time.monotonic()
+    done = len({row.key for row in read_results(path) if row.ok} & set(todo.tasks))
+    failed: set[Key] = set()
     trial: Trial | None = None
-    failed = 0
-    for done, task in enumerate([*tasks, None]):
-        fraction, seconds_left = _progress(costs, done, time.monotonic() - start)
-        earlier = len(todo.tasks) - len(tasks)
-        progress(Step(task, earlier + done, len(todo.tasks), failed, fraction, seconds_left))
-        if task is not None:
-            result, trial = _fit(task, trial)
-            if trial is not None:
-                deviations = {task.dataset: list(trial.split.deviations)}
-                _note(out, deviations=_notes(out)["deviations"] | deviations)
-            records.append(path, result)
-            failed += not result.ok
+    costs: list[float] = []
+    start, spent = time.monotonic(), 0.0
+    for task, costs in _queue(todo.tasks, path, choose, failed):
+        if spent == 0.0:
+            _warm_up()
+        elapsed = time.monotonic() - start
+        if elapsed > limit:
+            break
+        progress(Step(task, done, done + len(costs), len(failed), *_pace(spent, costs, elapsed)))
+        result, trial = _fit(task, trial)
+        if trial is not None:
+            deviations = {task.dataset: list(trial.split.deviations)}
+            _note(out, deviations=_notes(out)["deviations"] | deviations)
+        records.append(path, result if times else _without_times(result))
+        if not result.ok:
+            failed.add(task)
+        done, spent, costs = done + 1, spent + costs[0], costs[1:]
+    pace = _pace(spent, costs, time.monotonic() - start)
+    progress(Step(None, done, done + len(costs), len(failed), *pace))
     return read_results(path)
+
+
+def _queue(
+    tasks: Sequence[Key], path: Path, choose: Choose, failed: set[Key]
+) -> Iterator[tuple[Key, list[float]]]:
+    """Yield each row to fit, and the estimated seconds of it and of those behind it."""
+    while batches := choose([t for t in tasks if t not in failed], read_results(path)):
+        ahead = dict.fromkeys(task for batch in batches for task in batch)
+        costs = estimate_seconds(ahead)
+        for i, task in enumerate(batches[0]):
+            yield task, costs[i:]
 
 
 def _warm_up() -> None:
@@ -173,9 +208,9 @@ def _warm_up() -> None:
     fit_method("KNys+", Trial(datasets.Split("warm-up", X, y, X, y, gamma=1.0), 0), 10)
 
 
-def _progress(costs: list[float], done: int, elapsed: float) -> tuple[float, float]:
+def _pace(spent: float, costs: list[float], elapsed: float) -> tuple[float, float]:
     """Return the share of the work that is done, and the seconds left at the pace so far."""
-    spent, left = sum(costs[:done]), sum(costs[done:])
+    left = sum(costs)
     # The estimates are trusted like some work that was done, until the own speed takes over.
     trust = max(min(10.0, 0.05 * (spent + left)), 1e-9)
     pace = (elapsed + trust) / (spent + trust)
@@ -218,6 +253,10 @@ def _measured(row: Result, task: Key, trial: Trial) -> Result:
         n_features=split.X_train.shape[1],
         n_outputs=trial.targets.n_outputs,
     )
+
+
+def _without_times(row: Result) -> Result:
+    return replace(row, first_stage_seconds=None, final_stage_seconds=None, predict_seconds=None)
 
 
 @cache

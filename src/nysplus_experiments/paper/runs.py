@@ -16,6 +16,8 @@ from nysplus_experiments.harness import records
 from nysplus_experiments.harness.datasets import DATASETS
 from nysplus_experiments.paper.results import Result
 
+#: Trials on which a claim is judged first.
+PILOT = 5
 #: Methods without landmarks: their accuracy does not depend on ``n``.
 FULL_METHODS = ("KRR", "KSVM")
 #: The order in which methods are listed; other ones come last, by name.
@@ -62,13 +64,26 @@ def _ordered(names: Iterable[str], known: Iterable[str]) -> list[str]:
     return sorted(found, key=lambda name: (place.get(name, len(place)), name))
 
 
+def _finished(fits: pd.DataFrame) -> pd.Series:
+    """Return whether each row is of a cell with `PILOT` trials, if its dataset has such cells."""
+    cell = ["dataset", "method", "n", "n_initial"]
+    trials = fits.groupby(cell, dropna=False)["trial"].transform("nunique")
+    full = fits["method"].isin(FULL_METHODS)
+    most = trials.mask(full, 0).groupby(fits["dataset"]).transform("max")
+    return full | (trials >= PILOT) | (most < PILOT)
+
+
 class Runs:
-    """Successful results, each once; ``fits`` has a column ``kb``, the paper's model size."""
+    """Successful results, each once; ``fits`` has a column ``kb``, the paper's model size.
+
+    Where sizes of a dataset have five trials, failed ones included, sizes with fewer are left out:
+    they are being run, and a mean over all sizes would have no more trials than they have.
+    """
 
     def __init__(self, results: Iterable[Result]) -> None:
-        good = (r for r in results if r.status == "ok" and r.accuracy is not None)
-        fits = records.frame(good, Result).astype({"n_initial": float, "paper_bytes": float})
-        fits["kb"] = fits["paper_bytes"] / 1024
+        fits = records.frame(results, Result).astype({"n_initial": float, "paper_bytes": float})
+        good = (fits["status"] == "ok") & fits["accuracy"].notna()
+        fits = fits[good & _finished(fits)].assign(kb=fits["paper_bytes"] / 1024)
         key = ["dataset", "method", "n", "n_initial", "trial"]
         self.fits = fits.drop_duplicates(key, keep="last").sort_values(key)
         self._parts = dict(list(self.fits.groupby(["dataset", "method"])))

@@ -23,6 +23,7 @@ from nysplus_experiments.paper.rules import (
     Evidence,
     NoGain,
     judge,
+    trials_to_exclude,
 )
 from nysplus_experiments.paper.runs import Curve, Runs
 
@@ -122,6 +123,20 @@ def test_curves_choose_n_initial():
     assert runs.fixed_n_initials("letter") == [500]
 
 
+def test_sizes_that_are_being_run_are_left_out():
+    results = [
+        *rows("letter", "Nys", 10, [90.0] * 5),
+        *rows("letter", "Nys", 20, [91.0] * 4),
+        *rows("letter", "Nys", 30, [None, *[92.0] * 4]),  # failed, not unfinished
+        *rows("letter", "KRR", 15000, [95.0]),
+        *rows("usps", "Nys", 20, [91.0] * 4),
+    ]
+    runs = Runs(results)
+    assert list(runs.table("letter", PLAIN)) == [10, 30]
+    assert list(runs.table("usps", PLAIN)) == [20]
+    assert runs.methods("letter") == ["Nys", "KRR"]
+
+
 # -- rules ---------------------------------------------------------------------------------------
 
 
@@ -172,6 +187,83 @@ def test_ranges_count_cells():
         assert judge(SOME_RANGE, evidence(0, 1, cells)).verdict == some
 
 
+@pytest.mark.parametrize("bound", [0.0, 0.35, 0.6])
+def test_the_trials_that_exclude_a_bound(bound):
+    values = [0.9, -0.2, 0.4, 0.1, 0.3]
+    mean, deviation = np.mean(values), np.std(values, ddof=1)
+
+    def excludes(n):
+        low, high = stats.t.interval(0.95, n - 1, mean, deviation / np.sqrt(n))
+        return not low <= bound <= high
+
+    needed = trials_to_exclude(estimate(values), bound)
+    assert needed > 5
+    assert excludes(int(needed))
+    assert not excludes(int(needed) - 1)
+
+
+def test_a_mean_on_the_bound_is_never_excluded():
+    assert trials_to_exclude(estimate([-1.0, 1.0]), 0.0) == math.inf
+    assert trials_to_exclude(estimate([1.0, 1.0]), 0.0) == 2
+
+
+def spread_of(mean, n=5):
+    """Return an estimate of which the interval's half width is one."""
+    return Estimate(mean, mean - 1.0, mean + 1.0, n)
+
+
+@pytest.mark.parametrize(
+    ("rule", "mean", "bound"),
+    [
+        (Better(), 0.5, 0.0),
+        (Better(), -0.5, 0.0),
+        (Better(0.9), 0.5, 0.0),  # zero is farther from the mean than the claimed size
+        (Better(0.9), 0.2, 0.895),
+        (NoGain(), -0.3, 0.1),
+        (NoGain(), 0.3, 0.0),
+        (Between(low=0.0, high=2.0), 1.6, 2.0),  # inside: the nearer bound comes last
+        (Between(low=0.0), -0.4, 0.0),
+    ],
+)
+def test_a_rule_asks_for_the_trials_of_its_bound(rule, mean, bound):
+    found = Evidence(spread_of(mean), (), "")
+    assert judge(rule, found).verdict == "undecided"
+    assert rule.trials_needed(found) == trials_to_exclude(spread_of(mean), bound)
+
+
+def test_ratios_are_extrapolated_as_logs():
+    ratio = spread_of(math.log(1.4)).map(math.exp)
+    found = Evidence(ratio, (), "", unit="times")
+    expected = trials_to_exclude(spread_of(math.log(1.4)), math.log(1.5))
+    assert Between(low=1.5).trials_needed(found) == expected
+
+
+def test_a_range_needs_the_trials_of_its_last_cell():
+    means = [2.0, 0.5, 0.4, 0.1]  # one is clear, a second one makes half of them
+    cells = tuple(spread_of(mean) for mean in means)
+    found = Evidence(spread_of(0.75), cells, "")
+    assert judge(WIDE_RANGE, found).verdict == "undecided"
+    assert WIDE_RANGE.trials_needed(found) == trials_to_exclude(cells[1], 0.0)
+    reverse = Evidence(spread_of(-0.75), tuple(spread_of(-mean) for mean in means[1:]), "")
+    assert WIDE_RANGE.trials_needed(reverse) == trials_to_exclude(cells[1], 0.0)
+    nothing = Evidence(spread_of(0.0), (spread_of(0.0),), "")
+    assert WIDE_RANGE.trials_needed(nothing) == math.inf
+
+
+def test_the_outlook_of_undecided_claims():
+    found = judge(Better(), Evidence(spread_of(0.5), (), ""))
+    needed = trials_to_exclude(spread_of(0.5), 0.0)
+    assert found.outlook == f"About {needed:.0f} trials would decide it."
+    assert judge(Better(), Evidence(spread_of(1.5), (), "")).outlook == ""
+    small = Estimate(0.0, -0.09, 0.09, 30)
+    assert judge(Better(), Evidence(small, (), "")).outlook == (
+        "10,000 trials would not decide it. A mean difference of 0.1 points is excluded."
+    )
+    assert "excluded" not in judge(Better(), Evidence(small, (), "", unit="%")).outlook
+    far = judge(Better(), Evidence(spread_of(0.071), (), "")).outlook
+    assert far.removeprefix("About ").split()[0] == "500"  # two digits are known at best
+
+
 # -- measures ------------------------------------------------------------------------------------
 
 
@@ -213,6 +305,23 @@ def test_equal_time_interpolates_in_log_time():
     found = measure.gap_at_equal_time(Runs(results), "letter", PLAIN, Curve("KNys"))
     assert len(found.cells) == 1
     assert found.total.mean == pytest.approx(85.0 - 84.0)
+
+
+def test_rows_without_seconds_leave_claims_about_times_alone():
+    timed = [
+        *rows("letter", "Nys", 10, [80.0, 80.0], final_stage_seconds=1.0),
+        *rows("letter", "Nys", 20, [90.0, 90.0], final_stage_seconds=100.0),
+        *rows("letter", "KNys", 10, [84.0, 84.2], final_stage_seconds=10.0),
+    ]
+    more = [
+        *rows("letter", "Nys", 10, [None, None, 70.0]),
+        *rows("letter", "KNys", 10, [None, None, 60.0]),
+        *rows("letter", "KNys", 20, [99.0, 99.0, 99.0]),
+    ]
+    curves = (PLAIN, Curve("KNys"))
+    for measured in (measure.gap_at_equal_time, measure.time_ratio):
+        with_times = measured(Runs(timed), "letter", *curves)
+        assert measured(Runs([*timed, *(r for r in more if r.ok)]), "letter", *curves) == with_times
 
 
 def test_the_best_rival_is_compared():

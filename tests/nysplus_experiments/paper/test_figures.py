@@ -136,6 +136,16 @@ def test_figure3_shows_the_second_stage_alone_and_no_k_means():
     np.testing.assert_allclose(plus.get_xdata(), [n / 90 for n in (20, 50, 100)])
 
 
+@pytest.mark.parametrize(("missing", "drawn"), [(50, [20, 100]), (100, [20, 50, 100])])
+def test_a_gap_of_one_curve_is_not_bridged_beside_another(missing, drawn):
+    pytest.importorskip("matplotlib")
+    results = [r for r in made_up() if (r.method, r.n) != ("KNys+", missing)]
+    k_means, other, *_ = figures.draw(4, results).axes[0].lines
+    kb = 26 * 8 / 1024
+    np.testing.assert_allclose(k_means.get_xdata(), [n * kb for n in drawn])
+    np.testing.assert_allclose(other.get_xdata(), [n * kb for n in drawn if n != missing])
+
+
 def test_support_centroids_carry_their_printed_name():
     pytest.importorskip("matplotlib")
     assert legend(figures.draw(5, made_up()))[-1] == "KNys+ (centroids)"
@@ -154,6 +164,7 @@ def test_wide_intervals_are_lines_that_cover_nothing():
     axes = figures.draw(4, results).axes[0]
     assert [len(part.get_paths()) for part in axes.collections] == [1, 0, 1, 0]
     spread = [result("letter", "KNys", 70, None, t, 94.0 + 3 * t) for t in range(-1, 2)]
+    spread += [result("letter", "KNys+", 70, 70, t, 93.4 + 0.1 * t) for t in range(-1, 2)]
     band, line, *_ = figures.draw(4, results + spread).axes[0].collections
     assert len(line.get_paths()) == 1
     assert not band.get_paths()[0].contains_point((70 * 26 * 8 / 1024, 94.0))
