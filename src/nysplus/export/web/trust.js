@@ -138,7 +138,7 @@ function heatMap(parts, { side, across }, [h, w, channels], image, scale) {
   const context = canvas.getContext("2d");
   parts.forEach(({ value }, i) => {
     const [left, top] = [(i % across) * side * 8, Math.floor(i / across) * side * 8];
-    const colour = value < 0 ? "240 133 61" : "70 150 255";
+    const colour = value < 0 ? "70 150 255" : "240 133 61";
     context.fillStyle = `rgb(${colour} / ${(0.9 * Math.abs(value)) / largest})`;
     context.fillRect(left, top, side * 8, side * 8);
   });
@@ -175,7 +175,7 @@ export function showColumns(explain, content, page, row, { l, sign, name }) {
   if (isImage) {
     byId("columns-title").textContent = "Contributions of the pixels";
     byId("columns-meaning").textContent =
-      `Blue parts of the image raise ${score}, compared with ${from}; orange parts lower it.` +
+      `Orange parts of the image raise ${score}, compared with ${from}; blue parts lower it.` +
       how.replace("the columns", "the parts");
     const { shape } = content.encoder;
     byId("heat").replaceChildren(heatMap(parts, explanation, shape, row, 255 / page.white));
