@@ -166,6 +166,26 @@ def test_novelty_of_encoded_and_mapped_rows(kind):
     np.testing.assert_allclose(found["novelty"], expected, atol=2e-3)
 
 
+def test_novelty_along_directions():
+    """The larger of two ranks: by similarity, and by the length of the raw row along directions."""
+    made, rng = case("frame"), np.random.RandomState(0)
+    rows = made.raw[:100]
+    content = json.loads(to_json(made.model)) | novelty_numbers(made.model)
+    levels = content["novelty"]["levels"]
+    center, weights = np.nanmean(rows, axis=0), rng.randn(rows.shape[1], 2)
+    weights /= np.nanstd(rows, axis=0)[:, None]
+    squares = (np.nan_to_num(rows - center, nan=0.0) @ weights) ** 2
+    distances = np.quantile(squares.sum(axis=1), np.array(levels))
+    numbers = {"center": center, "weights": weights, "distances": distances}
+    content["novelty"]["directions"] = {name: each.tolist() for name, each in numbers.items()}
+    found = in_node(TRUST, json.dumps(content), rows)["novelty"]
+    along = np.interp(squares.sum(axis=1), distances, levels)
+    by_similarity = made.model._model.novelty(rows)
+    assert (along > by_similarity).any()
+    assert (along < by_similarity).any()
+    np.testing.assert_allclose(found, np.maximum(along, by_similarity), atol=2e-3)
+
+
 def test_texts_without_numbers_have_no_sets():
     found = in_node(TRUST, to_json(case("targets binary").model), TRAIN.X[:2])
     assert found == {"sets": [None] * 2, "novelty": [None] * 2, "intervals": [None] * 2}

@@ -197,6 +197,12 @@ function interpolated(value, x, y) {
   return y[j] + ((value - x[j]) / (x[j - 1] - x[j])) * (y[j - 1] - y[j]);
 }
 
+// The squared length of raw numbers along directions; gaps are at the centre.
+function squaredLength(x, { center, weights }) {
+  const moved = x.map((value, j) => filled(value - center[j], 0));
+  return product(moved, weights, weights[0].length).reduce((sum, part) => sum + part ** 2, 0);
+}
+
 const argmax = (f) => f.indexOf(f.reduce((a, b) => (b > a ? b : a)));
 
 function softmax(f, slope) {
@@ -216,7 +222,7 @@ function softmax(f, slope) {
  *     predictionSet(row)  the classes that may be true, by default at the confidence of the text;
  *                         null where the text has no bounds
  *     interval(row)       the lower and the upper end of each value; null as above
- *     novelty(row)        the share of training rows that are closer to a landmark; null as above
+ *     novelty(row)        the share of training rows that are less unusual; null as above
  *     landmarkImage(i)    the pixels of a landmark; null unless it is an image that is not mapped
  *     parts               the steps of the computation, for shapley.js
  */
@@ -294,9 +300,13 @@ export function createModel(content) {
 
   function novelty(row) {
     if (content.novelty === undefined) return null;
-    const { similarities, levels } = content.novelty;
-    const largest = Math.max(...kernelValues(coordinates(encoded(row))));
-    return interpolated(largest, similarities, levels);
+    const { similarities, levels, directions } = content.novelty;
+    const x = checked(row);
+    const largest = Math.max(...kernelValues(coordinates(encode(x))));
+    const rank = interpolated(largest, similarities, levels);
+    if (directions === undefined) return rank;
+    const distances = directions.distances.map((value) => -value);
+    return Math.max(rank, interpolated(-squaredLength(x, directions), distances, levels));
   }
 
   function landmarkImage(i) {
