@@ -85,8 +85,9 @@ def to_html(
         They are exact for product kernels and for few columns, otherwise estimated from random
         orders of the columns. Of images, they are shown as a picture.
     confidence : float or None, default=0.9
-        The confidence of the prediction set or interval at the start; the page offers others. None:
-        no sets, and no warnings. A page of a model that is not calibrated says so.
+        The confidence of the prediction set or interval at the start; the page offers others. A
+        model that has seen too few rows for it starts with the largest one that it has. None: no
+        sets, and no warnings. A page of a model that is not calibrated says so.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 /** How far the prediction of a row can be trusted, and the contributions of its columns. */
 
-import { byId, digits, make, paint, signed } from "./elements.js";
+import { byId, digits, make, paint } from "./elements.js";
 
 // Rows of a larger novelty are unlike the training rows.
 const STRANGE = 0.99;
@@ -8,7 +8,9 @@ const SHOWN_COLUMNS = 8;
 const SHOWN_CLASSES = 20;
 
 const MINUS = "−";
-const number = (value) => digits(value).replace("-", MINUS);
+// Digits after the point that show three or more digits of a size, but no more than 12.
+const places = (size) => Math.min(Math.max(2 - Math.floor(Math.log10(size)), 0), 12);
+const fixed = (value, n) => value.toFixed(n).replace("-", MINUS);
 // Lines may break after the signs of a name.
 const breakable = (text) => text.replace(/[_/.-](?=[^\d\s])/g, "$&\u200b");
 const percent = (share) => `${Number((100 * share).toFixed(2))} %`;
@@ -32,10 +34,10 @@ const chip = (text) => make("span", { class: "chip", role: "listitem" }, text);
 
 function setOfClasses(model, content, page, row, { bounds, confidence }) {
   const p = model.probabilities(row);
-  const places = model.predictionSet(row, bounds).map((label) => content.classes.indexOf(label));
-  places.sort((i, j) => p[j] - p[i]);
-  const chips = places.slice(0, SHOWN_CLASSES).map((i) => chip(page.outputs[i]));
-  const more = places.length - SHOWN_CLASSES;
+  const members = model.predictionSet(row, bounds).map((label) => content.classes.indexOf(label));
+  members.sort((i, j) => p[j] - p[i]);
+  const chips = members.slice(0, SHOWN_CLASSES).map((i) => chip(page.outputs[i]));
+  const more = members.length - SHOWN_CLASSES;
   if (more > 0) chips.push(make("span", {}, `and ${more} more`));
   const meaning = chips.length
     ? `Classes that may be true. The set has the true class for ${percent(confidence)} of rows ` +
@@ -47,9 +49,8 @@ function setOfClasses(model, content, page, row, { bounds, confidence }) {
 
 // Both ends of an interval, with the digits that its width deserves.
 function ends([low, high]) {
-  const places = Math.min(Math.max(3 - Math.floor(Math.log10(high - low)), 0), 12);
-  const text = (value) => value.toFixed(places).replace("-", MINUS);
-  return `${text(low)} to ${text(high)}`;
+  const n = places((high - low) / 10 || 1);
+  return `${fixed(low, n)} to ${fixed(high, n)}`;
 }
 
 function intervals(model, page, row, { bounds, confidence }) {
@@ -112,7 +113,7 @@ function fork(share, value) {
 const line = (name, bar, text, kind) =>
   make("li", kind ? { class: kind } : {}, make("span", {}, name), bar, make("span", {}, text));
 
-function bars(parts, base, total) {
+function bars(parts, base, total, start) {
   const ordered = [...parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const rest = ordered.length > SHOWN_COLUMNS + 1 ? ordered.splice(SHOWN_COLUMNS) : [];
   if (rest.length) {
@@ -120,12 +121,14 @@ function bars(parts, base, total) {
     ordered.push({ name: `${rest.length} other columns`, value });
   }
   const largest = Math.max(...ordered.map(({ value }) => Math.abs(value))) || 1;
+  const n = places(largest);
+  const signed = (value) => (value < 0 ? "" : "+") + fixed(value, n);
   return [
-    line("typical row", make("span"), number(base), "end"),
+    line(start, make("span"), fixed(base, n), "end"),
     ...ordered.map(({ name, value }) =>
       line(name, fork(Math.abs(value) / largest, value), signed(value)),
     ),
-    line("this row", make("span"), number(total), "end"),
+    line("this row", make("span"), fixed(total, n), "end"),
   ];
 }
 
@@ -183,5 +186,6 @@ export function showColumns(explain, content, page, row, { l, sign, name }) {
   }
   byId("columns-meaning").textContent =
     `What each column adds to ${score}, from that of ${from} to that of this row.${how}`;
-  byId("columns").replaceChildren(...bars(parts, start, total));
+  const label = typical > 1 ? "typical rows" : "typical row";
+  byId("columns").replaceChildren(...bars(parts, start, total, label));
 }
