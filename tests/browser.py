@@ -19,7 +19,7 @@ needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None or os.name == "nt", reason="chromium is not installed"
 )
-EVALUATOR = resources.files("nysplus.export") / "web" / "evaluator.js"
+WEB = resources.files("nysplus.export") / "web"
 
 # reads {model, rows}, writes the outputs of every row
 OUTPUTS = """
@@ -33,8 +33,9 @@ OUTPUTS = """
 
 
 def run_node(code):
-    """Return the standard output of a program that may use `createModel`."""
-    program = EVALUATOR.read_text(encoding="utf-8") + code
+    """Return the standard output of a program that may use the evaluator and Shapley values."""
+    modules = [(WEB / name).read_text(encoding="utf-8") for name in ("evaluator.js", "shapley.js")]
+    program = "".join([*modules, code])
     done = subprocess.run(
         [NODE, "--input-type=module", "-"],
         input=program,

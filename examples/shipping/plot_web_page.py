@@ -22,11 +22,12 @@ model = NystroemClassifier(30, encoder="auto", random_state=0).fit(X_train, y_tr
 print(f"{model.score(X_test, y_test):.1%} of the test rows, {model.model_bytes_} bytes")
 
 # %%
-# A slider for each column, the probabilities of the classes, and the landmarks that contribute
-# most. ``examples`` are rows to start from.
+# A slider for each column, the probabilities of the classes, the prediction set, the contributions
+# of the columns and the landmarks that contribute most. ``examples`` are rows to start from, and
+# ``explain`` has typical rows that the contributions are compared with.
 
 path = Path(tempfile.mkdtemp()) / "wine.html"
-to_html(model, path, title="Three kinds of wine", examples=X_test[:5])
+to_html(model, path, title="Three kinds of wine", examples=X_test[:5], explain=X_train[:20])
 print(f"{path.stat().st_size / 1024:.0f} kB, to be opened in any browser")
 
 # %%

@@ -74,7 +74,11 @@ def test_prediction_sets_are_those_of_the_library(model, table, tmp_path):
     assert [json.loads(line)["set"] for line in lines] == [
         loaded.classes_[row].tolist() for row in sets
     ]
-    assert "between 0 and 1" in failure("predict", model, table, "--sets", "90")
+    for confidence in ("90", "0", "1"):
+        message = failure("predict", model, table, "--sets", confidence)
+        assert (
+            f"--sets {float(confidence)} is not allowed. Pass a number between 0 and 1" in message
+        )
 
 
 def test_intervals_are_those_of_the_library(tmp_path):

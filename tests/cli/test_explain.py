@@ -28,6 +28,11 @@ def test_values_are_those_of_the_library(model, table):
         *("weight", "distance", "vehicle", "ordered")
     }
     assert found["prediction"] in ("yes", "no")
+    # the command has kept the similarity of the rows of a file, of which the fit keeps none
+    novelty = loaded.novelty(str(table))
+    assert found["novelty"] == pytest.approx(novelty[16])
+    assert 0.3 < novelty.mean() < 0.7
+    assert "values of the score of yes" in run("explain", model, table, "--row", 17)
     sizes = [abs(column["value"]) for column in found["columns"]]
     assert sizes == sorted(sizes, reverse=True)
 
@@ -48,6 +53,16 @@ def test_few_rows_are_all_the_background(tmp_path):
         np.testing.assert_allclose([values[f"column {i}"] for i in range(3)], own.values[0])
     assert "--class 7 is not known" in failure(*arguments, "--class", 7)
     assert "--row 61 is not in" in failure(*arguments[:4], 61)
+
+
+def test_a_row_unlike_the_training_rows(tmp_path):
+    X = np.random.RandomState(0).randn(60, 3)
+    model = NystroemRegressor(10, random_state=0).fit(X, X[:, 0])
+    model.save(tmp_path / "m.nys")
+    rows = write_csv(tmp_path / "rows.csv", **dict(zip("abc", (50 * X[:2]).T, strict=True)))
+    found = json.loads(run("explain", tmp_path / "m.nys", rows, "--row", 1, "--json"))
+    assert found["novelty"] == 1.0
+    assert "This row is unlike the training rows (more unusual than all" in found["notes"][0]
 
 
 def test_a_background_of_its_own_and_errors_of_samples(tmp_path):

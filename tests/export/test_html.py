@@ -9,11 +9,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from browser import OUTPUTS, Browser, as_rows, needs_chromium
-from factories import frame_of_all_kinds, table
+from factories import classes, frame_of_all_kinds, table
+from sklearn.svm import SVC
 from web_models import KINDS, TRAIN, case
 
-from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus import NystroemClassifier, NystroemRegressor, from_svc
 from nysplus.encoding import ImageEncoder
+from nysplus.explain import shapley_values
 from nysplus.export import to_html, to_json
 from nysplus.export.web_page import FLOAT32_PARTS
 
@@ -78,7 +80,10 @@ def test_it_has_the_model_and_goes_into_a_file(tmp_path):
     text = to_html(model, tmp_path / "model.html", title="Levels")
     assert (tmp_path / "model.html").read_text(encoding="utf-8") == text
     parts = _Parts(text)
-    assert json.loads(parts.scripts[0]) == json.loads(to_json(model))
+    whole = json.loads(to_json(model, explain=True, confidence=0.9))
+    assert json.loads(parts.scripts[0]) == {k: v for k, v in whole.items() if k != "prediction_set"}
+    plain = to_html(model, explain=False, confidence=None)
+    assert json.loads(_Parts(plain).scripts[0]) == json.loads(to_json(model))
     assert settings(text)["bytes"] == model.model_bytes_
     assert settings(text)["outputs"] == ["low", "mid", "uppermost"]
     assert "<title>Levels</title>" in text
@@ -88,7 +93,7 @@ def test_it_has_the_model_and_goes_into_a_file(tmp_path):
 @pytest.mark.parametrize("kind", ["4 bits", "float32", "images in 4 kB", "table, 3 bits"])
 def test_numbers_of_float32_have_few_digits(kind):
     model = case(kind).model
-    text = _Parts(to_html(model)).scripts[0]
+    text = _Parts(to_html(model, explain=False, confidence=None)).scripts[0]
     found, whole = json.loads(text), json.loads(to_json(model))
     assert found.keys() == whole.keys()
     for name, value in whole.items():
@@ -171,6 +176,56 @@ def test_drawings_are_centred_unless_they_have_colours(digits_model):
     assert settings(to_html(model))["fit"] == "margin"
 
 
+def test_bounds_of_several_confidences():
+    X, y = classes(300)
+    model = NystroemClassifier(10, random_state=0).fit(X, y)
+    found = settings(to_html(model, confidence=0.85))
+    assert [(s["confidence"], s["chosen"]) for s in found["sets"]] == [
+        (0.8, False),
+        (0.85, True),
+        (0.9, False),
+        (0.95, False),
+        (0.99, False),
+    ]
+    bounds = json.loads(to_json(model, confidence=0.95))["prediction_set"]["bounds"]
+    assert found["sets"][3]["bounds"] == bounds
+    assert settings(to_html(model, confidence=None))["sets"] == []
+    with pytest.raises(ValueError, match=r"confidence=1\.0 is not allowed"):
+        to_html(model, confidence=1.0)
+    few = NystroemClassifier(5, random_state=0).fit(X[:30], y[:30])
+    assert [s["confidence"] for s in settings(to_html(few))["sets"]] == [0.8, 0.9, 0.95]
+    tiny = NystroemClassifier(2, random_state=0).fit(X[:3], [0, 1, 0])
+    assert "too few rows" in settings(to_html(tiny))["no_sets"]
+
+
+def test_models_without_sets_say_why():
+    X, y = classes(300)
+    imported = from_svc(SVC().fit(X, y))
+    assert "Call model.calibrate(X, y)" in settings(to_html(imported))["no_sets"]
+    imported.calibrate(X, y)
+    assert "no probabilities" in settings(to_html(imported))["no_sets"]
+    assert "several labels" in settings(to_html(case("targets labels").model))["no_sets"]
+    assert "novelty" in json.loads(_Parts(to_html(case("targets labels").model)).scripts[0])
+    assert settings(to_html(case("function alone").model))["no_sets"] == ""
+
+
+def test_backgrounds_of_explanations(frame_model):
+    def content(model, **options):
+        return json.loads(_Parts(to_html(model, **options)).scripts[0])
+
+    model, frame = frame_model
+    found = content(model)["explanation"]["background"]
+    starts = [column["start"] for column in settings(to_html(model))["columns"]]
+    np.testing.assert_allclose(found, [starts], rtol=1e-2, atol=0.01)
+    found = content(model, explain=frame.head(20))["explanation"]["background"]
+    assert found == as_rows(model._model.columns.schema.read(frame.head(20)))
+    assert any(None in row for row in found)
+    wide = table(100, 1001)
+    many = NystroemRegressor(5, random_state=0).fit(wide.X, wide.targets["values"])
+    assert "explanation" not in content(many)
+    assert len(content(many, explain=wide.X[:2])["explanation"]["background"]) == 2
+
+
 def test_a_linear_function_has_no_landmarks():
     assert settings(to_html(case("linear function").model))["landmarks"] == 0
 
@@ -241,6 +296,35 @@ def test_a_table_in_a_page(browser, tmp_path, frame_model):
         assert label == model.predict(row)[0]
         expected = [f"{100 * p:.1f} %" for p in model.predict_proba(row)[0]]
         assert bars == [["no", expected[0]], ["yes", expected[1]]]
+
+
+@needs_chromium
+def test_sets_contributions_and_a_warning_in_a_page(browser, tmp_path):
+    X, y = classes(400, n_classes=3, noise=2.0)
+    model = NystroemClassifier(20, random_state=0).fit(X, y)
+    sets = model.predict_set(X, confidence=0.95)
+    rows = np.array([X[sets.sum(axis=1) == 2][0], 9 * X[0]])
+    opened(browser, tmp_path, model, examples=rows, explain=X[:3], confidence=0.95)
+    chips = browser.run("[...document.querySelectorAll('.chip')].map(e => e.textContent)")
+    assert sorted(chips) == sorted(map(str, model.classes_[model.predict_set(rows[:1], 0.95)[0]]))
+    assert browser.run("document.getElementById('warning').hidden")
+    expected = shapley_values(model, rows[:1], X[:3]).output(shown(browser)[0])
+    lines = browser.run("[...document.querySelectorAll('#columns li')].map(e => e.innerText)")
+    order = np.argsort(-np.abs(expected.values[0]))
+    shares = [float(line.split("\n")[-1].replace("−", "-")) for line in lines]
+    total = expected.base_values[0] + expected.values[0].sum()
+    wanted = [expected.base_values[0], *expected.values[0][order], total]
+    largest = np.abs(expected.values[0]).max()
+    np.testing.assert_allclose(shares, wanted, rtol=0, atol=5e-3 * largest)
+    # a smaller confidence has a smaller set, and a strange row a warning
+    browser.run(f"({SET})('confidence', 0)")
+    assert browser.run("document.querySelectorAll('.chip').length") == 1
+    browser.run(f"({SET})('example', 1)")
+    assert browser.run("warning.innerText") == (
+        "This row is unlike the training rows (more unusual than all of them). Do not trust the "
+        "prediction."
+    )
+    assert browser.complaints == []
 
 
 SET = """(id, value) => {
@@ -327,6 +411,7 @@ def test_drawing(browser, tmp_path, digits_model, strokes, digit):
     shares = [float(bar[1].removesuffix(" %")) / 100 for bar in bars]
     np.testing.assert_allclose(shares, expected, atol=2e-3)
     assert browser.run("document.querySelectorAll('#landmarks canvas').length") == 5
+    assert browser.run("document.querySelectorAll('#heat canvas').length") == 1
     assert browser.complaints == []
     browser.run("clear.click()")
     assert browser.run("message.textContent") == "Nothing is drawn yet."

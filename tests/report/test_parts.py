@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
 
-from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus import NystroemClassifier, NystroemRegressor, from_svc
 from nysplus.encoding.schema import TableColumn
 from nysplus.explain.importance import permutation_importance
 from nysplus.report.columns import column_row, date_text, entry_text
+from nysplus.report.evidence import Evidence, Sample
 from nysplus.report.nearest import nearest_rows
 from nysplus.report.scores import accuracy, r2, row_scores
+from nysplus.report.trust import trust, warning
 
 
 def test_importance_is_the_mean_loss_of_permuted_columns(moons):
@@ -78,3 +82,65 @@ def test_scores_as_texts():
     values = np.arange(10.0)
     assert r2(values, np.full(10, 4.5 + 1e-9)).value_text == "0.000"
     assert r2(values, values).short == "R² 1.000, root mean squared error 0"
+
+
+def test_bars_add_up_to_the_score_of_the_predicted_class():
+    X, y = load_iris(return_X_y=True)
+    for labels in (y, y > 0):
+        model = NystroemClassifier(20, metric=2, random_state=0).fit(X[::2], labels[::2])
+        test, train = (Sample.of(model, X[i::2], labels[i::2]) for i in (1, 0))
+        found = trust(Evidence(model, test, train))
+        assert "They are means over random orders" in found["how"]
+        for example in found["examples"]:
+            row = int(example["row"]) - 1
+            score = model.decision_function(test.X[row : row + 1])[0]
+            own = score.max() if labels is y else abs(score)
+            numbers = [float(bar["value"].replace("−", "-")) for bar in example["bars"]["rows"]]
+            ends = [float(example["bars"][end].replace("−", "-")) for end in ("base", "total")]
+            assert ends[1] == pytest.approx(own, rel=5e-3)
+            assert ends[0] + sum(numbers) == pytest.approx(ends[1], abs=0.01)
+            assert max(bar["width"] for bar in example["bars"]["rows"]) == 50
+
+
+def test_many_columns_share_a_bar():
+    X = np.random.RandomState(0).randn(120, 12)
+    model = NystroemRegressor(30, random_state=0).fit(X[:60], X[:60].sum(axis=1))
+    samples = (
+        Sample.of(model, X[part], X[part].sum(axis=1)) for part in np.split(np.arange(120), 2)
+    )
+    train, test = samples
+    bars = trust(Evidence(model, test, train))["examples"][0]["bars"]["rows"]
+    assert len(bars) == 9
+    assert bars[-1]["name"] == "4 other columns"
+
+
+def test_models_without_sets_or_novelty_say_why():
+    X, y = load_iris(return_X_y=True)
+    model = from_svc(SVC(kernel="linear").fit(X[::2], y[::2]))
+    evidence = Evidence(model, Sample.of(model, X[1::2], y[1::2]))
+    found = trust(evidence)
+    assert "has no prediction sets" in found["no_coverage"]
+    assert "its kernel does not measure similarity to landmarks" in found["no_novelty"]
+    assert [example["title"] for example in found["examples"]] == [
+        "A certain prediction",
+        "The least certain prediction",
+    ]
+    assert trust(Evidence(model)) is None
+    model.calibrate(X, y)
+    found = trust(evidence)
+    assert "calibration rows" in found["source"]
+    assert [row[0] for row in found["coverage"]] == ["80 %", "90 %", "95 %", "99 %"]
+
+
+def test_a_coverage_below_the_confidence_is_reported():
+    X, y = load_iris(return_X_y=True)
+    model = NystroemClassifier(10, random_state=0).fit(X, y)
+    test = Sample.of(model, X, np.roll(y, 50))
+    assert "below the confidence at 80 %, 90 %, 95 %" in trust(Evidence(model, test))["too_low"]
+    assert trust(Evidence(model.calibrate(X, y), Sample.of(model, X, y)))["too_low"] == ""
+
+
+def test_warnings_of_unusual_rows():
+    assert warning(0.99) == ""
+    assert "more unusual than 99.8 % of them" in warning(0.9989)
+    assert "more unusual than all of them" in warning(1.0)

@@ -19,6 +19,7 @@ pytest.importorskip("matplotlib")
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus.encoding import ImageEncoder
+from nysplus.explain import shapley_values
 from nysplus.report import write_report
 
 VOID = {"meta", "link", "br", "wbr"}
@@ -123,6 +124,32 @@ def test_the_card_tells_use_limits_and_versions(page, frame_model):
     assert "The interval covers the draw of the 150 test rows." in card
 
 
+def test_single_predictions(page, frame_model, frame_parts):
+    X, _, X_test, y_test = frame_parts
+    text = page.section("trust")
+    sets = frame_model.predict_set(X_test, confidence=0.9)
+    covered = sets[np.arange(len(y_test)), np.searchsorted(frame_model.classes_, y_test)].mean()
+    assert re.search(
+        rf"90 % {100 * covered:.1f} % [\d.]+ % to [\d.]+ % {sets.sum() / 150:.2f}", text
+    )
+    novelty = frame_model.novelty(X_test)
+    flagged = int((novelty > 0.99).sum())
+    assert f"{flagged} of 150 test rows ({100 * flagged / 150:.1f} %) are more unusual" in text
+    P = np.sort(frame_model.predict_proba(X_test), axis=1)
+    rows = [P[:, -1].argmax(), (P[:, -1] - P[:, 0]).argmin(), novelty.argmax()]
+    titles = ["A certain prediction", "The least certain prediction", "The most unusual row"]
+    assert len(set(rows)) == 3
+    for title, row in zip(titles, rows, strict=True):
+        assert f"{title}: test row {row + 1} " in text.replace("\xa0", " ")
+    assert text.count("This row is unlike the training rows") == (novelty[rows] > 0.99).sum() > 0
+    # bars of the contributions to the predicted class
+    found = shapley_values(frame_model, X_test.iloc[rows[:1]], X.sample(100, random_state=0))
+    assert found.exact
+    assert "They are exact." in text
+    score = abs(frame_model.decision_function(X_test.iloc[rows[:1]])[0])
+    assert f"this row {score:+.3g}" in text
+
+
 def test_choices_and_trials_are_those_of_the_fit(page, frame_model):
     fit = page.section("fit")
     for choice in frame_model.report_.choices:
@@ -141,6 +168,13 @@ def test_values_without_training_rows(tmp_path):
     assert "A landmark curve needs the training rows." in page.section("fit")
     assert 'nysplus.load("m.nys")' in page.section("card")
     assert "column 3" in page.section("data")
+    trust = page.section("trust")
+    low, high = model.predict_interval(X[300:]).T
+    share = ((low <= y[300:]) & (y[300:] <= high)).mean()
+    assert f"90 % {100 * share:.1f} %" in trust
+    assert "up to 100 test rows" in trust
+    errors = np.abs(model.predict(X[300:]) - y[300:])
+    assert f"The row with the largest error: test row\xa0{errors.argmax() + 1} " in trust
 
 
 def test_images(tmp_path):
@@ -149,7 +183,7 @@ def test_images(tmp_path):
     model.fit(X[:500], y[:500])
     path = write_report(model, X[500:800], y[500:800], tmp_path / "r.html")
     page = Page(path.read_text(encoding="utf-8"))
-    assert page.figures == ["confusion", "calibration", "margins", "images"]
+    assert page.figures == ["confusion", "calibration", "margins", "pixels", "images"]
     assert "Single pixels have no importance" in page.section("columns")
     assert "8 × 8 pixels" in page.section("card")
 
@@ -177,6 +211,13 @@ def test_bad_arguments(frame_model, frame_parts, tmp_path):
         write_report(frame_model, X_test, y_test, tmp_path / "r.html", X_train=X_test)
     with pytest.raises(ValueError, match="A report needs one target"):
         write_report(frame_model, X_test, np.zeros((150, 2)), tmp_path / "r.html")
+    X = np.random.RandomState(0).rand(40, 2)
+    several = NystroemRegressor(5, random_state=0).fit(X, X)
+    with pytest.raises(ValueError, match="predicts 2 values for each row, and a report is about"):
+        write_report(several, X, X, tmp_path / "r.html")
+    labels = NystroemClassifier(5, random_state=0).fit(X, np.c_[X > 0.5, X[:, :1] > 0.2])
+    with pytest.raises(ValueError, match="predicts 3 labels for each row"):
+        write_report(labels, X, X > 0.5, tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
 
 

@@ -17,6 +17,7 @@ from nysplus.cli.files import applied, is_sparse, read_model
 from nysplus.cli.output import Output
 from nysplus.explain import ShapleyValues
 from nysplus.explain.shapley import values_of_rows
+from nysplus.report.trust import warning
 from nysplus.report.wording import few
 
 # Rows of the background: their mean score is then known to a tenth of a standard deviation.
@@ -43,7 +44,7 @@ def explain(
     """Show how much each column of a row changes its score, compared with typical rows.
 
     The numbers are Shapley values: together they are the difference between the score of the row
-    and the mean score of the typical rows.
+    and the mean score of the typical rows. A note warns of a row that is unlike the training rows.
 
     Example: nysplus explain churn.nys customers.csv --row 17
     """
@@ -55,9 +56,13 @@ def explain(
             others = _rows(model, background, None, seed)[1]
         found = values_of_rows(model, x, others, random_state=seed)
     predicted = model._model.predict(x)[0]
-    shown = found.output(_output(found, output_name, predicted))
+    chosen = _output(found, output_name, predicted)
+    shown = found.output(chosen)
     order = np.argsort(-np.abs(shown.values[0]), kind="stable")
-    _print(output, shown, order, predicted, len(others))
+    novelty = None if model._model.familiar is None else float(model._model.novelty(x)[0])
+    if novelty is not None and (strange := warning(novelty)):
+        output.note(strange)
+    _print(output, shown, order, _heading(model._model, predicted, chosen), len(others))
     error = shown.standard_error
     output.result(
         row=row,
@@ -65,6 +70,7 @@ def explain(
         base=float(shown.base_values[0]),
         score=float(shown.base_values[0] + shown.values[0].sum()),
         exact=shown.exact,
+        novelty=novelty,
         columns=[
             {
                 "name": shown.feature_names[i],
@@ -119,10 +125,20 @@ def _output(found: ShapleyValues, name: str | None, predicted: Any) -> str | Non
     return name
 
 
-def _print(output: Output, shown: ShapleyValues, order: Any, predicted: Any, n: int) -> None:
+def _heading(fitted: FittedModel, predicted: Any, chosen: str | None) -> str:
+    """Return the prediction, and the class whose score is explained."""
+    if not fitted.code.discrete:
+        shown = np.array2string(np.asarray(predicted), precision=6)
+        return f"prediction: {shown}" + ("" if chosen is None else f"; values of {chosen}")
+    # with two classes, there is one score: of the second class
+    name = str(fitted.code.classes[1]) if chosen is None else chosen
+    return f"prediction: {predicted}; values of the score of {name}"
+
+
+def _print(output: Output, shown: ShapleyValues, order: Any, heading: str, n: int) -> None:
     """Print a line for each column, the largest value first."""
     error, entries = shown.standard_error, shown.shown_data[0]
-    output.line(f"prediction: {predicted}", "bold")
+    output.line(heading, "bold")
     base = float(shown.base_values[0])
     rows = [(f"mean score of {n} typical rows", "", f"{base:+.4g}")]
     for i in order:

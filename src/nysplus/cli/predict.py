@@ -105,7 +105,7 @@ def _bounds(model: Any, confidence: float) -> Float:
     try:
         bounds: Float = model._bounds(confidence, "--sets")
     except ValueError as error:
-        raise CommandError(str(error)) from error
+        raise CommandError(str(error).replace("confidence=", "--sets ")) from error
     return bounds
 
 

@@ -32,8 +32,9 @@ def serve(
 ) -> None:
     """Serve a page to try a model with, until Ctrl-C.
 
-    Rows are entered in fields, images are drawn, and the page shows the prediction and the
-    landmarks that matter most. The model runs in the browser; other machines cannot reach it.
+    Rows are entered in fields, images are drawn, and the page shows the prediction, its set or
+    interval, the contributions of the columns and the landmarks that matter most, and warns of rows
+    unlike the training rows. The model runs in the browser; other machines cannot reach it.
 
     Example: nysplus serve churn.nys --port 8080 --open
     """

@@ -277,6 +277,8 @@ def fit(
     model = kind(encoder="auto", random_state=seed, **parameters)
     with output.noting_warnings(), output.progress("training", limit) as notes:
         model.fit(problem.X, problem.y)
+        # tables of files are read in chunks, of which the fit keeps no rows to compare others with
+        model._compare_with(problem.X, problem.y)
     return model, [note for note in notes if " passes over " not in note]
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._fit.calibration import novelty_of_rows
+from nysplus._fit.calibration import novelty_of, novelty_of_rows
 from nysplus._fit.model import FittedModel
-from nysplus._rows.blocks import Block
+from nysplus._rows.blocks import Block, RowBlocks
 from nysplus._rows.dask_collections import is_dask
 from nysplus._rows.opening import TargetSpec, open_rows
 from nysplus._rows.target_codes import TargetCode
@@ -46,10 +46,21 @@ class TrustMixin:
         known = novelty_of_rows(expansion, rows) if expansion.measures_similarity else None
         self._adopt(replace(model, calibration=found, familiar=known))
 
-    def _calibration_rows(self, X: Any, y: Any) -> Block:
-        """Return rows in memory, all of them or some drawn at random."""
+    def _compare_with(self, X: Any, y: Any) -> None:
+        """Take the novelty from the training rows, where the fit has not kept them in memory."""
+        model = self._model
+        if model.familiar is None and model.expansion.measures_similarity:
+            known = novelty_of(model.expansion, self._opened(X, y), model.landmark_indices)
+            self._adopt(replace(model, familiar=known))
+
+    def _opened(self, X: Any, y: Any) -> RowBlocks:
         spec = TargetSpec(self._kind, None, self._model.code, needs_two_classes=False)
         blocks, _ = open_rows(self, X, y, None, spec, reset=False).open(Progress(), Journal())
+        return blocks
+
+    def _calibration_rows(self, X: Any, y: Any) -> Block:
+        """Return rows in memory, all of them or some drawn at random."""
+        blocks = self._opened(X, y)
         drawn = blocks.sample(min(MAX_ROWS, blocks.n_candidates), np.random.RandomState(0))
         return blocks.gather(np.sort(drawn))
 

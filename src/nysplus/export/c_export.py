@@ -17,7 +17,7 @@ from nysplus.export.c_model import MAX_CHANGE, WRONG, CModel, c_model
 from nysplus.export.c_report import CReport, float_report, integer_report
 from nysplus.export.c_text import identifier
 from nysplus.export.contents import Contents, contents, contents_of, trust_of
-from nysplus.export.explanation import background_rows
+from nysplus.export.explanation import background_rows, check_exact_in_c
 from nysplus.export.integer_agreement import Agreement, agreement
 from nysplus.export.integer_header import integer_header
 from nysplus.transformer import Nystroem
@@ -234,6 +234,7 @@ def to_c(
     else:
         written = _float_model(model, dtype, options | {"X": X})
         if explain is not False:
+            check_exact_in_c(model)
             written = replace(written, background=background_rows(model, explain))
         trust = None if confidence is None else trust_of(model, confidence)
         text = header_text(type(model).__name__, written, prefix, trust)

@@ -30,9 +30,10 @@ key                  value
 ``slope``            β of the probabilities, or null
 ``probability``      how probabilities follow from the scores, or null
 ``feature_names``    null, or a name for each number of x
-``explanation``      only with `explain`: an object with the ``background``, rows of d numbers, the
-                     ``nodes`` and ``weights`` of a quadrature, and the ``formula`` of the exact
-                     Shapley values phi of x
+``explanation``      only with `explain`: an object with the ``background``, rows like x where null
+                     is a gap, and the ``formula`` of the Shapley values phi of x; where the model
+                     is a product over features, also ``nodes`` and ``weights`` of a quadrature
+                     that gives the exact values
 ``prediction_set``   only with a confidence, for classes: ``confidence``, ``bounds`` (one for all
                      classes, or one for each), and the ``rule``
 ``interval``         only with a confidence, for values: ``confidence``, ``bounds`` (one for each
@@ -74,9 +75,8 @@ from nysplus.encoding import code as encoding
 from nysplus.encoding.image_code import ImageCode
 from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion
-from nysplus.explain.product import quadrature
 from nysplus.export.contents import trust_of, without_linear_term
-from nysplus.export.explanation import FORMULA, background_rows
+from nysplus.export.explanation import explanation_numbers
 from nysplus.kernels import (
     RBF,
     AdditiveChi2,
@@ -185,8 +185,9 @@ def to_json(
         Fitted. A pipeline becomes one model, see :func:`~nysplus.from_pipeline`.
     path : str or path, optional
     explain : bool or rows, as for `predict`, default=False
-        Rows, a few typical ones: the text has these and all that exact Shapley values against them
-        need. True: one row, the mean of the landmarks. As for :func:`~nysplus.export.to_c`.
+        Rows, a few typical ones: the text has these and the formula of Shapley values against them.
+        True: one row, the mean of the landmarks; of a table, the entries that fill gaps and the
+        most frequent levels.
     confidence : float, optional
         Adds the numbers of prediction sets or intervals at this confidence, and of the novelty.
 
@@ -233,24 +234,13 @@ def to_json(
         "dtype": expansion.dual_coef.dtype.name,
         **_targets(getattr(fitted, "code", None), getattr(fitted, "scaling", None)),
         "feature_names": _names(model, schema),
-        **({} if explain is False else {"explanation": _explanation(model, explain)}),
+        **({} if explain is False else {"explanation": explanation_numbers(model, explain)}),
         **({} if confidence is None else _trust(model, confidence)),
     }
     text = json.dumps(content, allow_nan=False)
     if path is not None:
         write_whole(path, text.encode())
     return text
-
-
-def _explanation(model: Any, explain: Any) -> dict[str, Any]:
-    background = background_rows(model, explain)
-    t, w = quadrature(background.shape[1])
-    return {
-        "background": background.tolist(),
-        "nodes": t.tolist(),
-        "weights": w.tolist(),
-        "formula": FORMULA,
-    }
 
 
 def _trust(model: Any, confidence: float) -> dict[str, Any]:
@@ -260,10 +250,16 @@ def _trust(model: Any, confidence: float) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: {"confidence": confidence, "bounds": trust.bounds.tolist(), "rule": rule}
     }
-    if trust.similarities is not None:
-        levels, similarities = NOVELTY_LEVELS.tolist(), trust.similarities.tolist()
-        found["novelty"] = {"similarities": similarities, "levels": levels, "rule": NOVELTY}
-    return found
+    return found | novelty_numbers(model)
+
+
+def novelty_numbers(model: Any) -> dict[str, Any]:
+    """Return the entry ``novelty`` of a fitted model; nothing where there is none."""
+    familiar = model._model.familiar
+    if familiar is None:
+        return {}
+    levels, similarities = NOVELTY_LEVELS.tolist(), familiar.similarities.tolist()
+    return {"novelty": {"similarities": similarities, "levels": levels, "rule": NOVELTY}}
 
 
 def _format_version(expansion: KernelExpansion) -> int:

@@ -21,22 +21,28 @@ import scipy.sparse as sp
 
 from nysplus._runtime.atomic_file import write_whole
 from nysplus._typing import Float
-from nysplus.encoding.code import Circle, Curve, Linear, Power, Ramps, TableCode
+from nysplus.conformal import check_confidence
+from nysplus.encoding.code import Curve, Ramps, TableCode
 from nysplus.encoding.image_code import ImageCode
 from nysplus.encoding.schema import TableColumn, TableSchema
 from nysplus.expansion import KernelExpansion
-from nysplus.export.contents import without_linear_term
-from nysplus.export.json_text import to_json
+from nysplus.export.contents import trust_of, without_linear_term
+from nysplus.export.explanation import explanation_numbers, typical_row
+from nysplus.export.json_text import novelty_numbers, to_json
 from nysplus.pipelines import as_model
 
 __all__ = ["to_html"]
 
 # Files of the script, each after those that it imports.
-SCRIPTS = ("evaluator", "elements", "fields", "drawing", "page")
+SCRIPTS = ("evaluator", "shapley", "elements", "fields", "drawing", "trust", "page")
 # Parts of a model that are computed with in its own type; the others always in double precision.
 FLOAT32_PARTS = {"dual_coef", "intercept", "landmarks", "linear", "projection"}
 # More features than this are pasted as text instead of having a field each.
 MAX_FIELDS = 60
+# Columns whose contributions a browser computes while a slider moves.
+MAX_EXPLAINED = 1000
+# Confidences of prediction sets and intervals that a page offers beside the given one.
+CONFIDENCES = (0.8, 0.9, 0.95, 0.99)
 # Steps of a slider from its first to its last number.
 SLIDER_STEPS = 200
 # Usual values of a white pixel, and the factor by which an estimate may differ from them.
@@ -51,13 +57,16 @@ def to_html(
     *,
     title: str | None = None,
     examples: Any = None,
+    explain: Any = True,
+    confidence: float | None = 0.9,
 ) -> str:
     """Return a page that runs a fitted model, and write it to a file if there is a `path`.
 
     The page is one file and makes no requests. A row of a table is entered in sliders, fields and
     lists of levels, an image is drawn, and other rows are entered in fields or, if there are more
     than 60 features, pasted as text. The page shows the prediction with probabilities, or scores
-    where the model has none, and the five landmarks that contribute most to it.
+    where the model has none, the prediction set or interval, the contributions of columns, and the
+    five landmarks that contribute most. It warns of rows with a novelty above .99.
 
     Parameters
     ----------
@@ -69,6 +78,16 @@ def to_html(
     examples : array-like or data frame, optional
         Some rows, as `predict` takes them, to start from. Without them the page starts with a row
         in the middle of the training rows, or with an empty canvas.
+    explain : bool or rows, as for `predict`, default=True
+        Typical rows that a row is compared with to find the contributions of its columns, which are
+        Shapley values: a few, because the browser computes with all of them whenever a field
+        changes. True: one row, as for :func:`~nysplus.export.to_json`. False: no contributions.
+        They are exact for product kernels and for few columns, otherwise estimated from random
+        orders of the columns. Of images, they are shown as a picture.
+    confidence : float or None, default=0.9
+        The confidence of the prediction set or interval at the start; the page offers others. A
+        model that has seen too few rows for it starts with the largest one that it has. None: no
+        sets, and no warnings. A page of a model that is not calibrated says so.
 
     Returns
     -------
@@ -86,14 +105,15 @@ def to_html(
     True
     """
     model = as_model(model)
-    content = _model_text(model)
+    content = _content(model, explain, confidence)
+    settings = _settings(model, examples) | _trust(model, confidence)
     style, script = _file("page.css"), _script()
     text = Template(_file("page.html")).substitute(
         title=html.escape(type(model).__name__ if title is None else title),
         policy=_policy(style, script),
         style=style,
-        model=_in_script(content),
-        page=_in_script(json.dumps(_settings(model, examples), allow_nan=False)),
+        model=_in_script(json.dumps(content, allow_nan=False, separators=(",", ":"))),
+        page=_in_script(json.dumps(settings, allow_nan=False)),
         script=script,
     )
     if path is not None:
@@ -111,13 +131,20 @@ def _script() -> str:
     return "\n" + re.sub(r"^import .*\n", "", text, flags=re.MULTILINE)
 
 
-def _model_text(model: Any) -> str:
+def _content(model: Any, explain: Any, confidence: float | None) -> dict[str, Any]:
     """Return the JSON of a model; that of one in float32 with the digits that float32 has."""
-    content = json.loads(to_json(model))
+    content: dict[str, Any] = json.loads(to_json(model))
     if content["dtype"] == "float32":
         for name in FLOAT32_PARTS & content.keys():
             content[name] = _in_float32(content[name])
-    return json.dumps(content, allow_nan=False, separators=(",", ":"))
+    images = "shape" in content.get("encoder", ())
+    if explain is True:
+        explain = images or content["n_features"] <= MAX_EXPLAINED
+    if explain is not False:
+        content["explanation"] = explanation_numbers(model, explain)
+    if confidence is not None and hasattr(model, "_model"):
+        content |= novelty_numbers(model)
+    return content
 
 
 def _in_float32(value: Any) -> Any:
@@ -144,6 +171,36 @@ def _policy(style: str, script: str) -> str:
     return "; ".join(["default-src 'none'", *allowed, "img-src data:", "base-uri 'none'"])
 
 
+def _trust(model: Any, confidence: float | None) -> dict[str, Any]:
+    """Return the bounds of prediction sets or intervals by confidence, or why there are none."""
+    fitted = getattr(model, "_model", None)
+    if confidence is None or fitted is None:
+        return {"sets": [], "no_sets": ""}
+    wanted = check_confidence(confidence)
+    what = "set" if fitted.code.discrete else "interval"
+    reason = ""
+    if fitted.code.kind == "labels":
+        reason = "Models of several labels have no prediction sets."
+    elif fitted.calibration is None:
+        reason = (
+            f"There is no prediction {what}, because the model has no scores of rows that it was "
+            "not fitted to. Call model.calibrate(X, y) with such rows before the page is written."
+        )
+    elif fitted.code.discrete and fitted.scaling is None:
+        reason = "There is no prediction set, because the model has no probabilities."
+    if reason:
+        return {"sets": [], "no_sets": reason}
+    found = []
+    for level in sorted({*CONFIDENCES, wanted}):
+        try:
+            bounds = trust_of(model, level).bounds
+        except ValueError:  # the model has seen too few rows for this confidence
+            break
+        found.append({"confidence": level, "bounds": bounds.tolist(), "chosen": level == wanted})
+    few = f"There is no prediction {what}, because the model has seen too few rows."
+    return {"sets": found, "no_sets": "" if found else few}
+
+
 def _settings(model: Any, examples: Any) -> dict[str, Any]:
     """Return the settings of the page: all that it shows and JSON does not have."""
     given = model if isinstance(model, KernelExpansion) else model.expansion_
@@ -161,7 +218,8 @@ def _settings(model: Any, examples: Any) -> dict[str, Any]:
     if isinstance(code, ImageCode):
         more = {"white": _white(expansion, code, rows), "fit": _fit(code), "start": None}
     elif isinstance(code, TableCode):
-        columns = [_table_column(code, j, schema) for j in range(code.n_inputs)]
+        typical = typical_row(expansion).tolist()
+        columns = [_table_column(code, j, schema, x) for j, x in enumerate(typical)]
         more = {"columns": columns, "start": [column["start"] for column in columns]}
     else:
         more = _plain_columns(model, expansion, rows)
@@ -228,11 +286,13 @@ def _short(number: Any) -> float:
     return float(f"{float(number):.12g}")
 
 
-def _table_column(code: TableCode, j: int, schema: TableSchema | None) -> dict[str, Any]:
+def _table_column(
+    code: TableCode, j: int, schema: TableSchema | None, start: float
+) -> dict[str, Any]:
     """Return the field of a column of a table."""
     column = TableColumn(j, f"column {j}", "number") if schema is None else schema.columns[j]
     knots = [t.knots for t in code.terms if t.column == j and isinstance(t, (Curve, Ramps))]
-    slider, start = None, _start(code, j)
+    slider = None
     if column.kind == "number":
         if knots:
             slider = _slider(np.concatenate([each.astype(np.float64) for each in knots]))
@@ -246,17 +306,6 @@ def _table_column(code: TableCode, j: int, schema: TableSchema | None) -> dict[s
         "others": not column.refuses_others,
         "start": start,
     }
-
-
-def _start(code: TableCode, j: int) -> float:
-    """Return the raw number that fills gaps of a column; 0, the first level, of a category."""
-    terms = [term for term in code.terms if term.column == j]
-    for term in terms:
-        if isinstance(term, (Curve, Ramps)):
-            return float(term.knots[term.gap])
-        if isinstance(term, (Linear, Power)):
-            return float(term.fill)
-    return next((float(term.origin) for term in terms if isinstance(term, Circle)), 0.0)
 
 
 def _plain_columns(model: Any, expansion: KernelExpansion, rows: Float) -> dict[str, Any]:

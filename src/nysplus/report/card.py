@@ -83,12 +83,21 @@ def _limits(evidence: Evidence) -> list[str]:
         if evidence.task == "classify":
             limits += _rare_classes(evidence)
     limits += [
-        "Every row gets a prediction, also one unlike all training rows: numbers out of range, "
-        "new levels and missing entries give no warning.",
+        _unusual_rows(evidence),
         "Importance tells which columns the model uses. It does not tell causes.",
         "Differences in errors between groups of people were not examined.",
     ]
     return limits
+
+
+def _unusual_rows(evidence: Evidence) -> str:
+    text = "Every row gets a prediction, also one unlike all training rows"
+    if evidence.model._model.familiar is None:
+        return f"{text}: numbers out of range, new levels and missing entries give no warning."
+    return (
+        f"{text}. model.novelty(X) finds such rows, as far as they differ in what the model uses; "
+        "predict_or_abstain(X) leaves them out."
+    )
 
 
 def _rare_classes(evidence: Evidence) -> list[str]:

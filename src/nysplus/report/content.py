@@ -19,6 +19,7 @@ from nysplus.report.columns import column_row, entry_text
 from nysplus.report.evidence import Evidence
 from nysplus.report.nearest import nearest_rows
 from nysplus.report.scores import Score, confused, row_scores
+from nysplus.report.trust import trust
 from nysplus.report.wording import as_texts, size_text
 
 # Columns above which there is neither importance nor a table of columns.
@@ -48,6 +49,7 @@ def content(evidence: Evidence) -> dict[str, Any]:
         "own_score": model.report_.held_out,
         "confused": _confused(evidence) if judged and evidence.task == "classify" else [],
         "result_figures": list(figures.result_figures(evidence)) if drawn and judged else [],
+        "trust": _trust(evidence, drawn),
         "importance": _importance_rows(importance, evidence),
         "importance_figure": figures.importance_figure(importance, evidence.score)
         if drawn and importance
@@ -134,6 +136,15 @@ def _confused(evidence: Evidence) -> list[str]:
         f"{true} taken for {said}: {count:,} of {sizes[true]:,} test rows"
         for true, said, count in confused(evidence.test.y, evidence.predicted)
     ]
+
+
+def _trust(evidence: Evidence, drawn: bool) -> dict[str, Any] | None:
+    """Return the section on single predictions, with a figure for images."""
+    found = trust(evidence)
+    if found is None:
+        return None
+    figure = figures.pixels_figure(found["pixels"]) if drawn and found["pixels"] else None
+    return {**found, "figure": figure}
 
 
 # -- columns and landmarks -------------------------------------------------------------------------

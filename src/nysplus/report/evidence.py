@@ -40,6 +40,13 @@ class Sample:
     @classmethod
     def of(cls, model: Any, X: Any, y: Any) -> Sample:
         """Return rows that are given as `predict` takes them."""
+        code = model._model.code
+        if code.kind == "labels" or (code.kind == "values" and code.n_outputs > 1):
+            what = "labels" if code.kind == "labels" else "values"
+            raise ValueError(
+                f"The model predicts {code.n_outputs} {what} for each row, and a report is about "
+                "one target. Fit a model for each of them, and write its report."
+            )
         sample = cls(model._apply(X, raw_rows), np.asarray(y))
         if sample.y.ndim != 1 or len(sample.y) != sample.X.shape[0]:
             raise ValueError(

@@ -27,6 +27,7 @@ from nysplus.plots import (
     RefinementDisplay,
     ReliabilityDisplay,
     ResidualDisplay,
+    ShapleyImagesDisplay,
 )
 from nysplus.plots.style import BLUE, GREY, TICK_SIZE, VERMILION
 from nysplus.report.evidence import Evidence
@@ -261,4 +262,15 @@ def image_figure(evidence: Evidence) -> Figure | None:
         "Landmarks",
         "Landmarks of the largest coefficients, with the class that the model predicts for them.",
         lambda: LandmarkImagesDisplay.from_estimator(evidence.model, X=X),
+    )
+
+
+def pixels_figure(pixels: tuple[Float, Float]) -> Figure:
+    """Return the figure of images and of the contributions of their pixels."""
+    return draw(
+        "pixels",
+        "Contributions of pixels",
+        "The images of the rows below, one above the other, and what each pixel adds to the "
+        "score of the predicted class or to the predicted value.",
+        lambda: ShapleyImagesDisplay(*pixels, ["values"]).plot(),
     )

@@ -35,3 +35,13 @@ def as_texts(labels: Array) -> Array:
         labels = labels.astype(np.int64)
     texts: Array = labels.astype(str)
     return texts
+
+
+def signed(value: float) -> str:
+    """Return a number of three digits with its sign."""
+    return f"{value:+#.3g}".rstrip(".").replace("-", "−")
+
+
+def plain(value: float) -> str:
+    """Return a number of five digits."""
+    return f"{value:.5g}".replace("-", "−")

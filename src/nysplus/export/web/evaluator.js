@@ -92,10 +92,14 @@ function known(table, name, what) {
   throw new Error(`The ${what} "${name}" is not known. Known are ${names}.`);
 }
 
-// The columns of all terms, one after the other.
+// The columns of all terms, one after the other, and the number of x that each reads.
 function tableEncoder(encoder) {
   const terms = encoder.terms.map((term) => known(TERMS, term.kind, "kind of term")(term));
-  return (x) => terms.flatMap((columns, i) => columns(x[encoder.terms[i].column]));
+  const sources = encoder.terms.map(({ column }) => column);
+  return {
+    encode: (x) => terms.flatMap((columns, i) => columns(x[sources[i]])),
+    groups: terms.flatMap((columns, i) => columns(NaN).map(() => sources[i])),
+  };
 }
 
 // The first k of n cosines, as k rows of n numbers.
@@ -186,6 +190,19 @@ function rawNumber(value, input) {
   throw new TypeError(`${name} cannot be ${JSON.stringify(value)}.`);
 }
 
+// Linear between the points (x[j], y[j]) and constant beyond them, where x decreases.
+function interpolated(value, x, y) {
+  const j = x.findIndex((place) => place <= value);
+  if (j <= 0) return y[j === 0 ? 0 : y.length - 1];
+  return y[j] + ((value - x[j]) / (x[j - 1] - x[j])) * (y[j - 1] - y[j]);
+}
+
+// The squared length of raw numbers along directions; gaps are at the centre.
+function squaredLength(x, { center, weights }) {
+  const moved = x.map((value, j) => filled(value - center[j], 0));
+  return product(moved, weights, weights[0].length).reduce((sum, part) => sum + part ** 2, 0);
+}
+
 const argmax = (f) => f.indexOf(f.reduce((a, b) => (b > a ? b : a)));
 
 function softmax(f, slope) {
@@ -202,7 +219,12 @@ function softmax(f, slope) {
  *     predict(row)        a class, an array of 0 and 1 for labels, a value or an array of values
  *     probabilities(row)  of each class or label; null where the model has none
  *     contributions(row)  an array for each landmark z: k(x, z) times its row of A
+ *     predictionSet(row)  the classes that may be true, by default at the confidence of the text;
+ *                         null where the text has no bounds
+ *     interval(row)       the lower and the upper end of each value; null as above
+ *     novelty(row)        the share of training rows that are less unusual; null as above
  *     landmarkImage(i)    the pixels of a landmark; null unless it is an image that is not mapped
+ *     parts               the steps of the computation, for shapley.js
  */
 export function createModel(content) {
   if (content?.format !== "nysplus-json") {
@@ -217,8 +239,8 @@ export function createModel(content) {
   const { kernel, n_features: d, encoder, inputs, targets, classes, slope } = content;
   const k = known(KERNELS, kernel.name, "kernel")(kernel);
   const images = encoder?.shape ? imageEncoder(encoder) : null;
-  const encode = images ? images.encode : encoder ? tableEncoder(encoder) : (x) => x;
-  const isTable = encoder !== undefined && images === null;
+  const table = encoder && !images ? tableEncoder(encoder) : null;
+  const { encode } = images ?? table ?? { encode: (x) => x };
   const project = projector(content.projection);
   const c = content.center ?? null;
   const Z = landmarkReader(content.landmarks);
@@ -226,23 +248,24 @@ export function createModel(content) {
   const B = content.linear?.map((row) => Float64Array.from(row));
   const b = content.intercept;
 
-  function encoded(row) {
+  function checked(row) {
     if (row?.length !== d) {
       const found = row?.length ?? "none";
       throw new RangeError(`The model takes ${d} columns, and the row has ${found}.`);
     }
     const x = Array.from(row, (value, j) => rawNumber(value, inputs?.[j]));
-    const wrong = x.findIndex((value) => !(Number.isFinite(value) || (isTable && value !== value)));
+    const wrong = x.findIndex((value) => !(Number.isFinite(value) || (table && value !== value)));
     if (wrong >= 0) throw new RangeError(`Column ${wrong} is ${row[wrong]}, not a finite number.`);
-    return encode(x);
+    return x;
   }
 
+  const encoded = (row) => encode(checked(row));
+  const coordinates = (code) => project(c === null ? code : code.map((value, j) => value - c[j]));
+  const kernelValues = (u) => A.map((_, i) => k(u, Z.at(i)));
+
   function kernelParts(code) {
-    const x = project(c === null ? code : code.map((value, j) => value - c[j]));
-    return A.map((coefficients, i) => {
-      const value = k(x, Z.at(i));
-      return Array.from(coefficients, (a) => value * a);
-    });
+    const values = kernelValues(coordinates(code));
+    return A.map((coefficients, i) => Array.from(coefficients, (a) => values[i] * a));
   }
 
   function scores(row) {
@@ -264,6 +287,28 @@ export function createModel(content) {
     return softmax(f.length === 1 ? [-f[0], f[0]] : f, slope);
   }
 
+  function predictionSet(row, bounds = content.prediction_set?.bounds) {
+    if (bounds === undefined) return null;
+    const p = likely(scores(row));
+    return classes.filter((_, i) => 1 - p[i] <= bounds[bounds.length > 1 ? i : 0]);
+  }
+
+  function interval(row, bounds = content.interval?.bounds) {
+    if (bounds === undefined) return null;
+    return scores(row).map((value, l) => [value - bounds[l], value + bounds[l]]);
+  }
+
+  function novelty(row) {
+    if (content.novelty === undefined) return null;
+    const { similarities, levels, directions } = content.novelty;
+    const x = checked(row);
+    const largest = Math.max(...kernelValues(coordinates(encode(x))));
+    const rank = interpolated(largest, similarities, levels);
+    if (directions === undefined) return rank;
+    const distances = directions.distances.map((value) => -value);
+    return Math.max(rank, interpolated(-squaredLength(x, directions), distances, levels));
+  }
+
   function landmarkImage(i) {
     if (images === null || content.projection !== null) return null;
     return Array.from(images.decode(Z.at(i).map((value, j) => value + (c === null ? 0 : c[j]))));
@@ -274,7 +319,14 @@ export function createModel(content) {
     predict: (row) => decide(scores(row)),
     probabilities: (row) => likely(scores(row)),
     contributions: (row) => kernelParts(encoded(row)),
+    predictionSet,
+    interval,
+    novelty,
     landmarkImage,
     nLandmarks: Z.n,
+    parts: {
+      ...{ checked, encode, coordinates, project, kernelValues, landmarks: Z, A, B },
+      groups: table?.groups ?? Array.from({ length: d }, (_, j) => j),
+    },
   };
 }

@@ -4,10 +4,13 @@ import { imageInput } from "./drawing.js";
 import { byId, digits, labelled, make, paint, signed, track } from "./elements.js";
 import { createModel } from "./evaluator.js";
 import { columnInput, textInput } from "./fields.js";
+import { createExplainer } from "./shapley.js";
+import { setUpSets, showColumns, showSets, warning } from "./trust.js";
 
 const content = JSON.parse(byId("model").textContent);
 const page = JSON.parse(byId("page").textContent);
 const model = createModel(content);
+const explain = createExplainer(content, model);
 const form = byId("fields");
 const isNumbers = ["values", "scores"].includes(content.targets);
 const SHOWN_BARS = 12;
@@ -89,7 +92,11 @@ function show(row) {
   const own = content.targets === "classes" && found.find(({ name }) => name === chosen).text;
   byId("prediction").textContent = chosen;
   byId("prediction").hidden = isNumbers && found.length > 1; // the list has them, with their names
-  byId("brief").textContent = own ? `${chosen} · ${own}` : chosen;
+  const strange = warning(model, row);
+  byId("warning").textContent = strange;
+  byId("warning").hidden = strange === "";
+  const brief = own ? `${chosen} · ${own}` : chosen;
+  byId("brief").textContent = strange ? `${brief} · unlike the training rows` : brief;
   if (found.length > SHOWN_BARS && !isNumbers) {
     found.sort((a, b) => b.value - a.value).splice(SHOWN_BARS);
   }
@@ -99,6 +106,8 @@ function show(row) {
     return make("li", name === chosen ? { class: "chosen" } : {}, ...parts);
   });
   byId("bars").replaceChildren(...(page.outputs.length > 1 ? items : []));
+  showSets(model, content, page, row);
+  if (explain) showColumns(explain, content, page, row, explained(row));
   if (page.landmarks) showLandmarks(row);
 }
 
@@ -131,6 +140,8 @@ const facts = page.landmarks
   : ["linear, without landmarks"];
 byId("facts").textContent = [count(page.bytes, "byte"), ...facts].join(" · ");
 byId("reasons").hidden = !page.landmarks;
+byId("causes").hidden = explain === null;
+setUpSets(content, page, update);
 
 if (page.examples.length) {
   const select = make("select", { id: "example" });
