@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._fit.calibration import novelty_of_rows
 from nysplus._fit.model import FittedModel
+from nysplus._fit.novelty import novelty_of_rows
 from nysplus._rows.blocks import Block
 from nysplus._rows.dask_collections import is_dask
 from nysplus._rows.opening import TargetSpec, open_rows
@@ -43,7 +43,9 @@ class TrustMixin:
         _check_classes(rows, model.code, class_conditional)
         scored, expansion = rows.scored(model.expansion(rows.X)), model.expansion
         found = calibrated(scored, model.code, model.scaling, "calibration rows", class_conditional)
-        known = novelty_of_rows(expansion, rows) if expansion.measures_similarity else None
+        known = None
+        if expansion.measures_similarity:
+            known = novelty_of_rows(expansion, rows, model.columns.numeric)
         self._adopt(replace(model, calibration=found, familiar=known))
 
     def _calibration_rows(self, X: Any, y: Any) -> Block:
@@ -139,6 +141,10 @@ def check_one_target(code: TargetCode, method: str) -> None:
 
 def _check_classes(rows: Block, code: TargetCode, class_conditional: bool) -> None:
     """Raise if all calibration rows have one class, or a class that needs bounds has none."""
+    if not isinstance(class_conditional, (bool, np.bool_)):
+        raise ValueError(
+            f"class_conditional={class_conditional!r} is not allowed. Pass True or False."
+        )
     if not code.discrete:
         return
     counts = np.bincount(rows.targets.class_codes, minlength=len(code.classes))  # type: ignore
