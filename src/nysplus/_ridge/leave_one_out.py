@@ -87,19 +87,20 @@ class LeaveOneOut:
         share : ndarray of shape (b,)
             Share of one observation of the row in it; 0 gives leave-one-out scores as they are.
         """
-        found = self._part()(rows)
+        features = self.problem.feature_map.features(np.float64)
+        phi = features(rows.X)
+        found = self._part()(rows, phi)
         if self.in_float64 is not None and np.isnan(found.scores).any():
             return self.in_float64().scores_of_members(rows, landmark, share)
         inside = np.flatnonzero(share)
         if len(inside) == 0:
             return found
         feature_map, landmark = self.problem.feature_map, landmark[inside]
-        features = feature_map.features(np.float64)
         X = rows.X[inside].astype(np.float64, copy=False)
         Z = feature_map.landmarks[landmark].astype(np.float64, copy=False)
         moved = Z + share[inside, None] * (Z - X)
         lost = _paired(feature_map.kernel, X, moved)
-        lost -= np.einsum("ij,ij->i", features(X), features(moved))
+        lost -= np.einsum("ij,ij->i", phi[inside], features(moved))
         scores = found.scores.copy()
         scores[inside] += lost[:, None] * feature_map.collapse(self.W)[landmark]
         return replace(found, scores=scores)
@@ -120,17 +121,19 @@ class LeaveOneOut:
         )
         return scores
 
-    def _part(self) -> Callable[[Block], ScoredRows]:
-        """Return the function of the scores of a block, which does not hold the problem's rows."""
+    def _part(self) -> Callable[..., ScoredRows]:
+        """Return the function from a block, and its features if they are known, to its scores.
+
+        It does not hold the problem's rows.
+        """
         features, inverse = self.problem.feature_map.features(np.float64), self.inverse
         W, b, mean, weight = self.W, self.b, self.feature_mean, self.weight
         largest = self.max_leverage
 
-        def part(block: Block) -> ScoredRows:
-            phi = features(block.X)
-            whole = phi @ W + b
-            phi -= mean
-            squares = np.einsum("ij,ji->i", phi, inverse(phi.T))
+        def part(block: Block, phi: Float | None = None) -> ScoredRows:
+            phi = features(block.X) if phi is None else phi
+            whole, centered = phi @ W + b, phi - mean
+            squares = np.einsum("ij,ji->i", centered, inverse(centered.T))
             leverage = block.unit_weight * (1.0 / weight + squares)
             alone = left_out_scores(whole, block.Y, leverage)
             alone[leverage > largest] = np.nan
@@ -141,6 +144,8 @@ class LeaveOneOut:
 
 def _paired(kernel: Kernel, X: Float, Z: Float) -> Float:
     """Return ``k(x_i, z_i)`` of each pair of rows."""
+    if kernel.of_differences:
+        return kernel(X - Z, np.zeros((1, X.shape[1])))[:, 0]
     values = np.empty(len(X))
     for start in range(0, len(X), PAIRED_ROWS):
         pairs = slice(start, start + PAIRED_ROWS)
