@@ -23,8 +23,8 @@ LEAST_HARDNESS = 0.05
 MOST_SQUARES = 9.0
 SHARES = ("hardness", "root", "rows")
 # Rows whose part in the landmarks is reported: a tenth of the rows, within these limits. A coverage
-# of 90 % that is calibrated by their scores has a standard error of .9 to .7 points; more rows would
-# add more than a tenth to the time of small fits.
+# of 90 % that is calibrated by their scores has a standard error of .9 to .7 points; more rows
+# would add more than a tenth to the time of small fits.
 MIN_MEMBERS, MAX_MEMBERS = 1000, 2000
 
 
