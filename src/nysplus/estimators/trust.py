@@ -72,8 +72,12 @@ class TrustMixin:
         share of training rows that are more similar to a landmark: .99 for a row that is stranger
         than 99 % of them, and 1 for one that is stranger than all. After `calibrate`, rows are
         compared with the calibration rows. At most 1000 training rows are used, and 14 quantiles
-        of their similarity are kept. Columns that the kernel does not see, such as those that
-        `refine` has given no weight, have no part in it.
+        of their similarity are kept.
+
+        A learned map (`refine` or `metric`) keeps the features that tell targets apart. With one,
+        rows are also compared by their squared length along the four directions in which the
+        columns of numbers of the training rows vary least, and the novelty is the larger rank.
+        Rows of more than 256 columns of numbers, and sparse rows, have no directions.
 
         Parameters
         ----------
