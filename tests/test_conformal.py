@@ -6,6 +6,7 @@ from math import ceil
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from nysplus._ridge.probability import Scaling
 from nysplus._rows.accumulators import ScoredRows
@@ -14,6 +15,7 @@ from nysplus.conformal import (
     LEVELS,
     NOVELTY_LEVELS,
     Calibration,
+    Directions,
     Novelty,
     bounds,
     calibrated,
@@ -134,3 +136,54 @@ def test_novelty_is_the_share_of_rows_that_are_more_similar(rng):
     assert (np.diff(novelty(np.sort(new))) <= 0).all()
     levels = novelty(novelty.similarities)
     np.testing.assert_allclose(levels, NOVELTY_LEVELS, atol=1e-12)
+
+
+def narrow(n, rng):
+    """Rows whose first column is the sum of the second and the third, nearly."""
+    X = rng.randn(n, 4) * [1.0, 1.0, 5.0, 1.0] + 100.0
+    X[:, 0] = X[:, 1] + X[:, 2] + 0.01 * rng.randn(n)
+    return X
+
+
+def test_directions_are_those_of_the_least_eigenvalues(rng):
+    X = narrow(2000, rng)
+    found = Directions.of(X, np.ones(2000), np.array([True] * 3 + [False]))
+    assert found.weights.shape == (4, 3)
+    assert not found.weights[3].any()
+    scaled = ((X - X.mean(axis=0)) / X.std(axis=0))[:, :3]
+    values, vectors = np.linalg.eigh(scaled.T @ scaled / 2000)
+    expected = (scaled @ vectors) ** 2 / np.maximum(values, 1e-3)
+    np.testing.assert_allclose(found.squares(X), expected.sum(axis=1), rtol=1e-3, atol=1e-4)
+    gaps = X.copy()
+    gaps[:, 1] = np.nan
+    at_mean = X.copy()
+    at_mean[:, 1] = found.center[1]
+    np.testing.assert_allclose(found.squares(gaps), found.squares(at_mean))
+    np.testing.assert_allclose(found.squares(sp.csr_matrix(X)), found.squares(X), rtol=1e-4)
+    assert found.squares(np.full((1, 4), 1e300))[0] > 1e300
+
+
+def test_weights_of_rows_equal_repeated_rows_in_directions(rng):
+    X, weight = narrow(300, rng), rng.randint(1, 4, 300)
+    numeric = np.ones(4, dtype=bool)
+    once = Directions.of(X, weight.astype(float), numeric)
+    again = Directions.of(np.repeat(X, weight, axis=0), np.ones(weight.sum()), numeric)
+    np.testing.assert_allclose(once.squares(X), again.squares(X), rtol=1e-3)
+
+
+def test_columns_without_numbers_or_variance_have_no_directions(rng):
+    X = rng.randn(50, 2)
+    assert Directions.of(X, np.ones(50), np.zeros(2, dtype=bool)) is None
+    assert Directions.of(np.full((50, 2), 0.1), np.ones(50), np.ones(2, dtype=bool)) is None
+
+
+def test_the_larger_of_two_ranks_is_a_rank_again(rng):
+    X, similarities = narrow(4000, rng), rng.rand(4000)
+    found = Directions.of(X[:2000], np.ones(2000), np.ones(4, dtype=bool))
+    squares = found.squares(X[2000:])
+    novelty = Novelty.of_both(similarities[2000:], squares, np.ones(2000), found)
+    ranks = np.sort(novelty(similarities[:2000], X[:2000]))
+    np.testing.assert_allclose(ranks, np.linspace(0, 1, 2000), atol=0.05)
+    strange = X[:100] + np.eye(4)[0]  # a hundred deviations of the sum
+    np.testing.assert_array_equal(novelty(np.full(100, 0.9), strange), 1.0)
+    np.testing.assert_array_equal(novelty(np.full(100, -1.0), X[:100]), 1.0)

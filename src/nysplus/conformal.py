@@ -6,25 +6,28 @@ the one of rank ``⌈(n + 1) · confidence⌉`` bounds the score of a new row of
 with probability `confidence` or more (Vovk, Gammerman and Shafer 2005; Papadopoulos et al. 2002).
 A prediction set has all classes, and an interval all values, with scores within that bound.
 
-The novelty of a row is the rank of its similarity to the nearest landmark among other rows.
+The novelty of a row is the rank of its similarity to the nearest landmark among other rows. Where
+the model sees rows through a map, it is the larger of this rank and the rank of its squared length
+along the directions in which the training rows vary least.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from nysplus._ridge.probability import Scaling
 from nysplus._rows.accumulators import ScoredRows
 from nysplus._rows.target_codes import TargetCode
 from nysplus._typing import Float
 
-__all__ = ["LEVELS", "NOVELTY_LEVELS", "Calibration", "Novelty"]
+__all__ = ["LEVELS", "NOVELTY_LEVELS", "Calibration", "Directions", "Novelty"]
 
 # Confidences whose bounds are kept; one in between is raised to the next. They are 1 % apart where
 # they are in use, and closer at the end.
@@ -38,6 +41,12 @@ LEVELS: Float = np.round(
 NOVELTY_LEVELS: Float = np.array(
     [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 1.0]
 )
+# Directions of least variance that are kept: 2, 4 and 8 tell foreign rows about equally well, and
+# cost 4 bytes each for every column.
+N_DIRECTIONS = 4
+# Least variance along a direction, of columns of unit variance: relations that hold exactly in the
+# training rows may be rounded in others.
+LEAST_VARIANCE = 1e-3
 # Differences of confidences that are rounding.
 ROUNDING = 1e-9
 
@@ -191,6 +200,66 @@ def class_scores(scores: Float, scaling: Scaling | None) -> Float:
 
 
 @dataclass(frozen=True)
+class Directions:
+    """Directions in which rows vary least, and quantiles of the squared length of rows along them.
+
+    A learned map keeps the features that tell targets apart. Rows that are unlike the training rows
+    in other ways violate their narrowest relations: columns that hardly vary, sums of columns that
+    are constant, columns that follow each other.
+
+    Attributes
+    ----------
+    center : ndarray of float32 of shape (d,)
+        Means of the columns of rows, before any code.
+    weights : ndarray of float32 of shape (d, r)
+        The directions, each divided by the deviation of rows along it; zero for categories.
+    distances : ndarray of float32 of shape (n_novelty_levels,)
+        Quantiles of the squared length at `NOVELTY_LEVELS`: they increase.
+    """
+
+    center: npt.NDArray[np.float32]
+    weights: npt.NDArray[np.float32]
+    distances: npt.NDArray[np.float32]
+
+    @classmethod
+    def of(cls, X: Float, weight: Float, numeric: npt.NDArray[np.bool_]) -> Directions | None:
+        """Return the directions of some rows, without quantiles; None for rows without numbers.
+
+        O(rows d² + d³). NaN are gaps, which stand for the mean.
+        """
+        X = X.astype(np.float64, copy=False)
+        known = np.isfinite(X) * weight[:, None]
+        mass = np.maximum(known.sum(axis=0), np.finfo(np.float64).tiny)
+        filled = np.nan_to_num(X, nan=0.0)
+        center = (known * filled).sum(axis=0) / mass
+        filled = np.where(known > 0, filled - center, 0.0)
+        deviation = np.sqrt((known * filled**2).sum(axis=0) / mass)
+        # a deviation that is rounding of the mean is none
+        varies = numeric & (deviation > 1e-7 * np.abs(center))
+        if not varies.any():
+            return None
+        scaled = filled[:, varies] / deviation[varies]
+        values, vectors = np.linalg.eigh((scaled.T * weight) @ scaled / weight.sum())
+        n = min(N_DIRECTIONS, len(values))
+        weights = np.zeros((X.shape[1], n))
+        weights[varies] = vectors[:, :n] / np.sqrt(np.maximum(values[:n], LEAST_VARIANCE))
+        weights[varies] /= deviation[varies, None]
+        unknown = np.zeros(len(NOVELTY_LEVELS), dtype=np.float32)
+        return cls(center.astype(np.float32), weights.astype(np.float32), unknown)
+
+    def squares(self, X: Any) -> Float:
+        """Return the squared length of each row along the directions. O(d) a row."""
+        center, weights = self.center.astype(np.float64), self.weights.astype(np.float64)
+        if sp.issparse(X):
+            along = X @ weights - center @ weights
+        else:
+            along = np.nan_to_num(X.astype(np.float64) - center, nan=0.0) @ weights
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares: Float = np.nan_to_num((along**2).sum(axis=1), nan=np.inf)
+        return squares
+
+
+@dataclass(frozen=True)
 class Novelty:
     """Quantiles of the similarity of rows to their nearest landmark.
 
@@ -198,22 +267,72 @@ class Novelty:
     ----------
     similarities : ndarray of float32 of shape (n_novelty_levels,)
         Quantiles at ``1 − NOVELTY_LEVELS``: they decrease.
+    directions : Directions or None
+        A second measure, for models that see rows through a map. The novelty is the larger of two
+        numbers; their quantiles are those at which the larger one has the rank of a level.
     """
 
     similarities: npt.NDArray[np.float32]
+    directions: Directions | None = None
 
     @classmethod
     def of(cls, similarities: Float, weight: Float) -> Novelty:
         """Return the quantiles of the similarities of some rows. O(rows log rows)."""
-        order = np.argsort(-similarities, kind="stable")
-        shares = np.cumsum(weight[order])
-        # in the middle of the step of each row, so that the ends are the extremes
-        places = (shares - 0.5 * weight[order]) / shares[-1]
-        quantiles = np.interp(NOVELTY_LEVELS, places, similarities[order])
-        return cls(quantiles.astype(np.float32))
+        return cls(_quantiles(-similarities, weight, NOVELTY_LEVELS, -1.0))
 
-    def __call__(self, similarities: Float) -> Float:
-        """Return the share of rows that are more similar to a landmark, between 0 and 1."""
+    @classmethod
+    def of_both(
+        cls, similarities: Float, squares: Float, weight: Float, directions: Directions
+    ) -> Novelty:
+        """Return the quantiles of two measures of the same rows, other rows than the directions'.
+
+        The share of rows whose larger rank is below the quantiles of a level is this level.
+        """
+        ranks = np.maximum(_ranks(-similarities, weight), _ranks(squares, weight))
+        order = np.argsort(ranks, kind="stable")
+        levels = np.interp(NOVELTY_LEVELS, _middles(weight[order]), ranks[order])
+        distances = _quantiles(squares, weight, levels)
+        found = replace(directions, distances=distances)
+        return cls(_quantiles(-similarities, weight, levels, -1.0), found)
+
+    def __call__(self, similarities: Float, X: Any = None) -> Float:
+        """Return the share of rows that are less strange, between 0 and 1.
+
+        Parameters
+        ----------
+        similarities : ndarray of shape (rows,)
+        X : ndarray or CSR matrix of shape (rows, d), optional
+            The rows before any code, where there are directions.
+        """
         known = self.similarities[::-1].astype(np.float64)
         ranks: Float = np.interp(similarities.astype(np.float64), known, NOVELTY_LEVELS[::-1])
-        return ranks
+        if self.directions is None:
+            return ranks
+        distances = self.directions.distances.astype(np.float64)
+        return np.maximum(ranks, np.interp(self.directions.squares(X), distances, NOVELTY_LEVELS))
+
+
+def _middles(weight: Float) -> Float:
+    """Return the middle of the step of each row, in order, so that the ends are the extremes."""
+    shares = np.cumsum(weight)
+    middles: Float = (shares - 0.5 * weight) / shares[-1]
+    return middles
+
+
+def _ranks(strangeness: Float, weight: Float) -> Float:
+    """Return the share of rows that are less strange than each row."""
+    order = np.argsort(strangeness, kind="stable")
+    ranks = np.empty(len(order))
+    ranks[order] = _middles(weight[order])
+    return ranks
+
+
+def _quantiles(
+    strangeness: Float, weight: Float, levels: Float, sign: float = 1.0
+) -> npt.NDArray[np.float32]:
+    """Return the quantiles of a measure at some levels, times a sign."""
+    order = np.argsort(strangeness, kind="stable")
+    found = np.interp(levels, _middles(weight[order]), strangeness[order])
+    with np.errstate(over="ignore"):
+        quantiles: npt.NDArray[np.float32] = (sign * found).astype(np.float32)
+    return np.nan_to_num(quantiles)

@@ -17,11 +17,11 @@ from nysplus._rows.targets import ClassTargets
 from nysplus.kernels import RBF
 
 
-def fit(X, y, Z, rules=DEFAULT_RULES):
+def fit(X, y, Z, rules=DEFAULT_RULES, gamma=0.1):
     return fit_expansion(
-        Blocks(X, ClassTargets(y, 3)),
+        Blocks(X, ClassTargets(y, y.max() + 1)),
         Z,
-        RBF(0.1),
+        RBF(gamma),
         StandardMap(),
         (0.1,),
         np.random.RandomState(0),
@@ -67,3 +67,29 @@ def test_rows_that_float32_sums_interpolate_are_scored_with_float64_sums(rng):
 
     exact = scores("direct-float64")
     np.testing.assert_allclose(scores("direct-float32"), exact, atol=1e-3 * np.abs(exact).max())
+
+
+def class_means(X, y, n):
+    return np.array([X[y == c].mean(axis=0) for c in range(n)])
+
+
+def test_scores_without_a_row_in_its_landmark_are_those_of_fits_that_never_saw_it(rng):
+    """Landmarks are means of classes of six rows: leave-one-out alone is too sure."""
+    n, size = 15, 6
+    y = np.repeat(np.arange(n), size)
+    X = rng.randn(n, 20)[y] + rng.randn(n * size, 20)
+    model = fit(X, y, class_means(X, y, n), gamma=0.02)
+    rows, share = Blocks(X, ClassTargets(y, n)).gather(np.arange(len(X))), np.full(len(X), 1 / size)
+    found = model.left_out.scores_of_members(rows, y, share).scores
+    plain = model.left_out.scores_of_members(rows, y, 0 * share).scores
+    np.testing.assert_allclose(plain, model.left_out.scores(len(X)).scores)
+    expected = []
+    for row in range(len(X)):
+        rest = np.arange(len(X)) != row
+        without = fit(X[rest], y[rest], class_means(X[rest], y[rest], n), gamma=0.02)
+        expected.append(without.expansion(X[row : row + 1])[0])
+    own = (np.arange(len(X)), y)
+    bias, left = (plain - expected)[own].mean(), (found - expected)[own].mean()
+    assert bias > 0.1
+    assert abs(left) < 0.3 * bias
+    assert np.abs(found - expected).mean() < 0.7 * np.abs(plain - expected).mean()

@@ -74,6 +74,27 @@ def test_novelty_of_encoded_tables_in_c(tmp_path):
     np.testing.assert_allclose(found[:, 0], model.novelty(X), atol=2e-3)
 
 
+@needs_gcc
+def test_novelty_behind_a_map_in_c_and_json(tmp_path):
+    """Of a table with gaps: rows before the code are compared."""
+    X, y = mixed_table(600)
+    model = NystroemClassifier(20, encoder="auto", metric=2, random_state=0).fit(X, y)
+    raw = model._schema.read(X)
+    strange = np.concatenate([raw, raw[:, ::-1]])
+    expected = model._model.novelty(strange)
+    assert model._model.familiar.directions is not None
+    found = in_c(tmp_path, model, strange, SET)
+    np.testing.assert_allclose(found[:, 0], expected, atol=5e-3)
+    assert np.isnan(raw).any()
+    novelty = json.loads(to_json(model, confidence=0.9))["novelty"]
+    parts, levels = {k: np.array(v) for k, v in novelty["directions"].items()}, novelty["levels"]
+    squares = (np.nan_to_num(strange - parts["center"]) @ parts["weights"]) ** 2
+    similarities = model.expansion_.similarity(strange)
+    first = np.interp(similarities, novelty["similarities"][::-1], levels[::-1])
+    second = np.interp(squares.sum(axis=1), parts["distances"], levels)
+    np.testing.assert_allclose(np.maximum(first, second), expected)
+
+
 def test_numbers_in_json():
     X, y = classes(500)
     model = NystroemClassifier(20, random_state=0).fit(X, y)

@@ -400,3 +400,35 @@ def test_auto_without_targets_takes_sparse_rows(rng):
     got = Auto().select(problem_of(X, None), 7, rng)
     assert len(np.unique(got.indices)) == 7
     assert (X[got.indices] != got.points).nnz == 0
+
+
+# ---- members ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_landmarks_are_the_means_of_their_members(overlapping, weighted):
+    X, y = overlapping
+    weight = np.random.RandomState(1).randint(1, 4, 600).astype(float) if weighted else None
+    problem = problem_of(X, ClassTargets(y, 3), sample_weight=weight)
+    found = ClassCentroids().select(problem, 12, np.random.RandomState(0))
+    members = found.members
+    # a share is that of one observation: rows of weight three have three
+    parts = members.share * members.rows.counts
+    for number, z in enumerate(found.points):
+        own = members.landmark == number
+        np.testing.assert_allclose(parts[own].sum(), 1.0)
+        np.testing.assert_allclose(parts[own] @ members.rows.X[own], z, atol=1e-9)
+
+
+def test_landmarks_that_are_rows_have_no_members(overlapping):
+    X, y = overlapping
+    problem = problem_of(sp.csr_matrix(X), ClassTargets(y, 3))
+    assert ClassCentroids().select(problem, 12, np.random.RandomState(0)).members is None
+
+
+def test_rows_that_have_not_moved_landmarks_have_no_share(rng):
+    X = rng.rand(500, 3)
+    problem = problem_of(X, ValueTargets(np.sin(X @ [1.0, 2.0, 3.0])[:, None]))
+    members = Auto().select(problem, 15, rng).members
+    assert len(members.rows) == 100
+    assert not members.share.any()

@@ -67,6 +67,43 @@ FORGED = {
 }
 
 
+@pytest.fixture
+def mapped(tmp_path):
+    X, y = classes(300)
+    NystroemClassifier(10, metric=2, random_state=0).fit(X, y).save(tmp_path / "mapped")
+    return tmp_path / "mapped"
+
+
+def test_files_without_directions_are_loaded(mapped):
+    """Those of earlier versions have similarities alone."""
+    X, whole = classes(300)[0], load(mapped)
+    assert (load(mapped).novelty(X) == whole.novelty(X)).all()
+
+    def remove(tensors, header):
+        del header["directions"]
+
+    forge(mapped, remove)
+    assert (load(mapped).novelty(X) <= whole.novelty(X)).all()
+
+
+FORGED_DIRECTIONS = {
+    "short": ("center", text([0.0]), "center must be 4 numbers"),
+    "infinite": ("weights", text(np.full(16, np.inf)), "must be finite"),
+    "many": ("weights", text(np.ones(20)), "weights must be 16 numbers"),
+    "decreasing": ("distances", text(np.arange(14)[::-1]), "distances must be positive and"),
+    "negative": ("distances", text(np.arange(14) - 1.0), "distances must be positive and"),
+    "a number": ("weights", 3, "weights"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_DIRECTIONS)
+def test_forged_directions_are_refused(mapped, name):
+    key, value, message = FORGED_DIRECTIONS[name]
+    forge(mapped, set_entry("directions", key, to=value))
+    with pytest.raises(ValueError, match=message):
+        load(mapped)
+
+
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_numbers_are_refused(path, name):
     keys, value, message = FORGED[name]

@@ -46,6 +46,13 @@ class Columns:
     zero_based: bool | Literal["auto"] = "auto"
     schema: TableSchema | None = None
 
+    @property
+    def numeric(self) -> npt.NDArray[np.bool_]:
+        """Whether each column has numbers or dates, no categories."""
+        if self.schema is None:
+            return np.ones(self.n_features, dtype=bool)
+        return np.array([column.kind != "category" for column in self.schema.columns])
+
     @classmethod
     def of(cls, estimator: Any) -> Columns:
         """Return the columns that scikit-learn's validation has noted on an estimator."""
@@ -77,8 +84,8 @@ class FittedModel:
     calibration : Calibration or None
         Bounds of prediction sets and intervals; None where no rows were left out or held out.
     familiar : Novelty or None
-        Similarity of rows to the landmarks, with which that of others is compared; None where no
-        rows were seen, or the kernel does not measure similarity.
+        Similarity of rows to the landmarks, with which that of other rows is compared; None where
+        no rows were seen, or the kernel does not measure similarity.
     alpha : float or None
         The ridge; None for an imported model.
     solver : str
@@ -151,7 +158,7 @@ class FittedModel:
     def novelty(self, X: Any) -> Float:
         """Return the novelty of checked rows."""
         assert self.familiar is not None
-        return self.familiar(self.expansion.similarity(X))
+        return self.familiar(self.expansion.similarity(X), X)
 
     def without_calibration(self) -> FittedModel:
         """Return the model without bounds and similarities, which belong to another function."""

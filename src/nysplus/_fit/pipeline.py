@@ -16,7 +16,6 @@ from nysplus._fit.calibration import (
     LeftOut,
     calibrate_refined,
     calibrate_ridge,
-    novelty_of,
 )
 from nysplus._fit.feature_range import check_range
 from nysplus._fit.feature_scales import warn_of_scales
@@ -24,8 +23,10 @@ from nysplus._fit.growth import grown_size
 from nysplus._fit.kernel import choose_code
 from nysplus._fit.linear import LinearModel, LinearRules, linear_candidate, only_linear
 from nysplus._fit.model import Columns, FittedModel
+from nysplus._fit.novelty import novelty_of_fit
 from nysplus._fit.plan import Plan, warn_of_memory
 from nysplus._fit.reasons import Outcome, fit_report
+from nysplus._fit.resolved import Resolved
 from nysplus._fit.size import (
     ChosenSize,
     HeldOutScores,
@@ -49,7 +50,7 @@ from nysplus._typing import Float
 from nysplus.conformal import calibrated
 from nysplus.encoding.code import Code
 from nysplus.expansion import stored_bytes
-from nysplus.landmarks import Landmarks, LandmarkSelector, Problem, Uniform, select_landmarks
+from nysplus.landmarks import Landmarks, Problem, Uniform, select_landmarks
 
 
 @dataclass(frozen=True)
@@ -66,52 +67,6 @@ class FitRules:
 
     max_unrefined: int = 400
     calibration: CalibrationRules = CALIBRATION_RULES
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """A fit whose kernel and metric are settled.
-
-    Attributes
-    ----------
-    problem : Problem
-        The rows as the kernel sees them, and the kernel with its width.
-    selector : LandmarkSelector
-    projection : ndarray or None
-        The linear map between the given rows and those of `problem`.
-    given : RowBlocks
-        The rows before the map, minus the centre.
-    center : ndarray or None
-        Subtracted from all rows: the stages after this one do not see it.
-    budget : Budget or None
-        The bytes of everything but the centre and the code.
-    code : Code or None
-        Of a table or of images: all stages after this one see code columns.
-    table : Table or None
-    images : RowBlocks or None
-        Images before their code.
-    """
-
-    problem: Problem
-    selector: LandmarkSelector
-    projection: Float | None
-    given: RowBlocks
-    center: Float | None = None
-    budget: Budget | None = None
-    code: Code | None = None
-    table: Table | None = None
-    images: RowBlocks | None = None
-
-    @property
-    def sees_given_rows(self) -> bool:
-        """Whether the kernel sees rows as they were given, or minus a centre."""
-        return self.projection is None and self.table is None
-
-    def with_code(self, code: Code | None) -> Resolved:
-        """Return the same fit with another code of the table."""
-        if code is None or self.table is None:
-            return self
-        return replace(self, given=encoded(self.table.rows, Encoding(code)), code=code)
 
 
 @dataclass(frozen=True)
@@ -203,9 +158,7 @@ def fit_model(
         if code.discrete and rows is not None:
             warn_of_unpredicted(stored.expansion, rows, code)
         left_out = left_out_scores(resolved, size, landmarks, fit, stored, code, rules)
-        compared = indices if rows is resolved.given else None
-        # without rows in memory, sets of values and novelty would take another pass over the rows
-        familiar = None if rows is None else novelty_of(stored.expansion, rows, compared)
+        familiar = novelty_of_fit(resolved, landmarks, stored, rows, blocks, columns)
     model = FittedModel(
         expansion=replace(stored.expansion.with_center(resolved.center), encoder=resolved.code),
         code=code,

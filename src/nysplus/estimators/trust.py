@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from nysplus._fit.calibration import novelty_of, novelty_of_rows
 from nysplus._fit.model import FittedModel
+from nysplus._fit.novelty import novelty_of, novelty_of_rows
 from nysplus._rows.blocks import Block, RowBlocks
 from nysplus._rows.dask_collections import is_dask
 from nysplus._rows.opening import TargetSpec, open_rows
@@ -43,14 +43,17 @@ class TrustMixin:
         _check_classes(rows, model.code, class_conditional)
         scored, expansion = rows.scored(model.expansion(rows.X)), model.expansion
         found = calibrated(scored, model.code, model.scaling, "calibration rows", class_conditional)
-        known = novelty_of_rows(expansion, rows) if expansion.measures_similarity else None
+        known = None
+        if expansion.measures_similarity:
+            known = novelty_of_rows(expansion, rows, model.columns.numeric)
         self._adopt(replace(model, calibration=found, familiar=known))
 
     def _compare_with(self, X: Any, y: Any) -> None:
         """Take the novelty from the training rows, where the fit has not kept them in memory."""
         model = self._model
         if model.familiar is None and model.expansion.measures_similarity:
-            known = novelty_of(model.expansion, self._opened(X, y), model.landmark_indices)
+            rows, numeric = self._opened(X, y), model.columns.numeric
+            known = novelty_of(model.expansion, rows, model.landmark_indices, rows, numeric)
             self._adopt(replace(model, familiar=known))
 
     def _opened(self, X: Any, y: Any) -> RowBlocks:
@@ -81,8 +84,12 @@ class TrustMixin:
         share of training rows that are more similar to a landmark: .99 for a row that is stranger
         than 99 % of them, and 1 for one that is stranger than all. After `calibrate`, rows are
         compared with the calibration rows. At most 1000 training rows are used, and 14 quantiles
-        of their similarity are kept. Columns that the kernel does not see, such as those that
-        `refine` has given no weight, have no part in it.
+        of their similarity are kept.
+
+        A learned map (`refine` or `metric`) keeps the features that tell targets apart. With one,
+        rows are also compared by their squared length along the four directions in which the
+        columns of numbers of the training rows vary least, and the novelty is the larger rank.
+        Rows of more than 256 columns of numbers, and sparse rows, have no directions.
 
         Parameters
         ----------
@@ -150,6 +157,10 @@ def check_one_target(code: TargetCode, method: str) -> None:
 
 def _check_classes(rows: Block, code: TargetCode, class_conditional: bool) -> None:
     """Raise if all calibration rows have one class, or a class that needs bounds has none."""
+    if not isinstance(class_conditional, (bool, np.bool_)):
+        raise ValueError(
+            f"class_conditional={class_conditional!r} is not allowed. Pass True or False."
+        )
     if not code.discrete:
         return
     counts = np.bincount(rows.targets.class_codes, minlength=len(code.classes))  # type: ignore

@@ -180,7 +180,8 @@ def to_c(
         Adds ``int nysplus_set(const float *x, unsigned char *in_set)``, the prediction set at this
         confidence, or ``void nysplus_interval(const float *x, float *low, float *high)``, and
         ``float nysplus_novelty(const float *x)`` where the model has a novelty. They take one
-        number and 112 bytes of tables; bounds of several outputs or classes 4 bytes each.
+        number and 112 bytes of tables; bounds of several outputs or classes 4 bytes each, and the
+        directions of a model with a learned map 56 bytes and 20 for each feature.
     arithmetic : {"float", "int"}, default="float"
         The parameters that follow are those of "int".
     X : array-like of shape (n_rows, n_features), optional

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nysplus.conformal import NOVELTY_LEVELS
+from nysplus.conformal import NOVELTY_LEVELS, Novelty
 from nysplus.expansion import PackedArray
 from nysplus.export.c_kernels import CKernel
 from nysplus.export.c_kernels import number as marked
@@ -33,8 +33,8 @@ def trust_functions(model: CModel, kernel: CKernel, trust: Trust, projecting: st
         bound, made = "@_bounds[c]", _table("bounds", trust.bounds)
     kind = "interval" if model.content.kind == "values" else "set"
     parts = [made + filled(kind, bound=bound, **named)]
-    if trust.similarities is not None:
-        made = _table("similarities", trust.similarities) + _table("novelties", NOVELTY_LEVELS)
+    if trust.familiar is not None:
+        made, along = _novelty_tables(trust.familiar)
         Z = model.content.stored.landmarks
         parts.append(
             made
@@ -47,10 +47,22 @@ def trust_functions(model: CModel, kernel: CKernel, trust: Trust, projecting: st
                 terms=indented(kernel.terms, 3),
                 final=indented(kernel.final, 2),
                 value=kernel.value,
+                along=along,
                 n_levels=len(NOVELTY_LEVELS),
             )
         )
     return "\n".join(parts)
+
+
+def _novelty_tables(familiar: Novelty) -> tuple[str, str]:
+    """Return the tables of a novelty, and the statements of its directions, if it has any."""
+    made = _table("similarities", familiar.similarities) + _table("novelties", NOVELTY_LEVELS)
+    if familiar.directions is None:
+        return made, ""
+    for name in ("center", "weights", "distances"):
+        made += _table(f"direction_{name}", getattr(familiar.directions, name))
+    n = familiar.directions.weights.shape[1]
+    return made, filled("directions", n_directions=n, n_levels=len(NOVELTY_LEVELS))
 
 
 def _table(name: str, numbers: Any) -> str:

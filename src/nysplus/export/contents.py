@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nysplus._bytes.center import centered
 from nysplus._typing import Float, TargetKind
+from nysplus.conformal import Novelty
 from nysplus.encoding.code import Code
 from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
@@ -87,26 +88,25 @@ class Trust:
     bounds : ndarray of shape (m,)
         Of one minus the probability of a class: one number, or one for each class; or the half
         width of the interval of each output.
-    similarities : ndarray or None
-        Quantiles of similarity at ``1 − NOVELTY_LEVELS``; None where there is no novelty.
+    familiar : Novelty or None
+        None where there is no novelty.
     """
 
     confidence: float
     bounds: Float
-    similarities: npt.NDArray[np.float32] | None
+    familiar: Novelty | None
 
 
 def trust_of(model: Any, confidence: float) -> Trust:
     """Return the numbers of prediction sets or intervals of a fitted model, at one confidence."""
     model = as_model(model)
     bounds = model._bounds(confidence, "confidence")
-    familiar, code = model._model.familiar, model._model.code
-    if code.discrete and model._model.scaling is None:
+    if model._model.code.discrete and model._model.scaling is None:
         raise ValueError(
             "Exported prediction sets go by probabilities, which this model does not have. Import "
             "it with rows to calibrate them, or leave confidence out."
         )
-    return Trust(confidence, bounds, None if familiar is None else familiar.similarities)
+    return Trust(confidence, bounds, model._model.familiar)
 
 
 def without_linear_term(expansion: KernelExpansion) -> KernelExpansion:

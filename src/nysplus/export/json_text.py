@@ -39,7 +39,8 @@ key                  value
 ``interval``         only with a confidence, for values: ``confidence``, ``bounds`` (one for each
                      output), and the ``rule``
 ``novelty``          only with a confidence, where the model has a novelty: ``similarities``,
-                     ``levels`` and the ``rule``
+                     ``levels`` and the ``rule``; for a model with a map also ``directions``, an
+                     object with ``center``, ``weights`` and ``distances``
 ===================  ===========================================================================
 
 A model with an encoder of tables takes a row x of a table: numbers, dates as seconds since 1970 in
@@ -70,7 +71,7 @@ import scipy.sparse as sp
 
 from nysplus._rows.target_codes import TargetCode
 from nysplus._runtime.atomic_file import write_whole
-from nysplus.conformal import NOVELTY_LEVELS
+from nysplus.conformal import NOVELTY_LEVELS, Novelty
 from nysplus.encoding import code as encoding
 from nysplus.encoding.image_code import ImageCode
 from nysplus.encoding.schema import TableSchema
@@ -168,6 +169,10 @@ NOVELTY = (
     "s = the largest k(x P, Z[i]); linear between (similarities[j], levels[j]) and constant beyond "
     "them: the share of training rows that are more similar to a landmark"
 )
+DIRECTIONS = (
+    "; the larger of this and the same function of (distances[j], levels[j]) for t = "
+    "sum(((x - center) weights)^2), where x - center is 0 for a gap; x is the row before E"
+)
 
 
 def to_json(
@@ -256,10 +261,16 @@ def _trust(model: Any, confidence: float) -> dict[str, Any]:
 def novelty_numbers(model: Any) -> dict[str, Any]:
     """Return the entry ``novelty`` of a fitted model; nothing where there is none."""
     familiar = model._model.familiar
-    if familiar is None:
-        return {}
+    return {} if familiar is None else {"novelty": _novelty(familiar)}
+
+
+def _novelty(familiar: Novelty) -> dict[str, Any]:
     levels, similarities = NOVELTY_LEVELS.tolist(), familiar.similarities.tolist()
-    return {"novelty": {"similarities": similarities, "levels": levels, "rule": NOVELTY}}
+    found = {"similarities": similarities, "levels": levels, "rule": NOVELTY}
+    if familiar.directions is None:
+        return found
+    parts = {name: array.tolist() for name, array in vars(familiar.directions).items()}
+    return {**found, "directions": parts, "rule": NOVELTY + DIRECTIONS}
 
 
 def _format_version(expansion: KernelExpansion) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nysplus._holdout import best_of
-from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
+from nysplus.landmarks.base import Landmarks, LandmarkSelector, Members, Problem
 from nysplus.landmarks.class_centroids import ClassCentroids, Pool
 from nysplus.landmarks.clustering import centroids
 from nysplus.landmarks.descent import moved
@@ -75,7 +75,7 @@ def _for_values(problem: Problem, n: int, rng: np.random.RandomState) -> Landmar
     if blocks.n_outputs == 0 or not kernel.differentiable:
         return Landmarks(points)
     points, evaluations, validation = moved(kernel, pool, points, rng)
-    return Landmarks(points, None, evaluations, pool.take(validation))
+    return Landmarks(points, None, evaluations, Members.of_none(pool.take(validation)))
 
 
 def _most_accurate(

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from nysplus._ridge.feature_map import Approximation
 from nysplus._ridge.fit import ExpansionFit, fit_expansion
 from nysplus._rows.blocks import Block, RowBlocks
+from nysplus._typing import Float
 from nysplus.kernels import Kernel
 
 
@@ -81,6 +82,29 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Members:
+    """Some rows, drawn at random, and the part that each of them has in the landmarks.
+
+    Attributes
+    ----------
+    rows : Block
+    landmark : ndarray of int of shape (b,)
+        Number of the landmark that is a mean of the row and others.
+    share : ndarray of shape (b,)
+        Weight of one observation of the row in that mean; 0 for rows that are in no mean.
+    """
+
+    rows: Block
+    landmark: npt.NDArray[np.intp]
+    share: Float
+
+    @classmethod
+    def of_none(cls, rows: Block) -> Members:
+        """Return rows that have no part in the landmarks."""
+        return cls(rows, np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows)))
+
+
+@dataclass(frozen=True)
 class Landmarks:
     """The result of a selector.
 
@@ -92,14 +116,22 @@ class Landmarks:
         Row numbers, if the landmarks are rows.
     n_kernel_evaluations : int
         Number of kernel values that the selector computed.
-    unused : Block or None
-        Rows whose targets have not moved the landmarks, if the others' targets have.
+    members : Members or None
+        Rows whose part in the landmarks is known, where targets had a part in the choice: their
+        leave-one-out scores can be corrected for it.
     """
 
     points: Any
     indices: npt.NDArray[np.intp] | None = None
     n_kernel_evaluations: int = 0
-    unused: Block | None = None
+    members: Members | None = None
+
+    @property
+    def unused(self) -> Block | None:
+        """Rows whose targets have not moved the landmarks; None where no such rows are known."""
+        if self.members is None or self.members.share.any():
+            return None
+        return self.members.rows
 
 
 def rows_as_landmarks(blocks: RowBlocks, rows: npt.NDArray[np.intp]) -> Landmarks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from nysplus._rows.blocks import Block
 from nysplus._runtime.threads import in_threads, one_openmp_thread
 from nysplus._typing import Float
 from nysplus._validation import check_count
-from nysplus.landmarks.base import Landmarks, LandmarkSelector, Problem
+from nysplus.landmarks.base import Landmarks, LandmarkSelector, Members, Problem
 from nysplus.landmarks.clustering import PLUS_PLUS, RANDOM, centroids
 
 # Least weight of rows that the pilot is sure of: the bulk of a class must be covered too.
@@ -22,6 +22,10 @@ LEAST_HARDNESS = 0.05
 # Squared error of values, in units of the mean squared error, from which on the hardness is 1.
 MOST_SQUARES = 9.0
 SHARES = ("hardness", "root", "rows")
+# Rows whose part in the landmarks is reported: a tenth of the rows, within these limits. A coverage
+# of 90 % that is calibrated by their scores has a standard error of .9 to .7 points; more rows
+# would add more than a tenth to the time of small fits.
+MIN_MEMBERS, MAX_MEMBERS = 1000, 2000
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,34 @@ def _medoids(X: Any, points: Float, cluster: npt.NDArray[np.intp]) -> npt.NDArra
     # an empty cluster gets any row
     found: npt.NDArray[np.intp] = order[np.minimum(first, len(order) - 1)]
     return found
+
+
+class _Group(NamedTuple):
+    """Clusters of a class: the positions of its rows, and their centroids or medoids."""
+
+    members: npt.NDArray[np.intp]
+    points: Any
+    cluster: npt.NDArray[np.intp]
+
+
+def _members(pool: Pool, groups: list[_Group], weights: Float, n_drawn: int) -> Members:
+    """Return some of the rows, each with its share of the weight of its cluster.
+
+    Only the first `n_drawn` rows of the pool were drawn at random.
+    """
+    landmark, share = np.zeros(len(pool.rows), dtype=np.intp), np.zeros(len(pool.rows))
+    first = 0
+    for group in groups:
+        own = weights[group.members]
+        mass = np.bincount(group.cluster, own, minlength=len(group.points))
+        landmark[group.members] = first + group.cluster
+        share[group.members] = own / mass[group.cluster]
+        first += len(group.points)
+    # a generator of its own: models do not depend on the rows that are reported
+    n = min(max(MIN_MEMBERS, len(pool.rows) // 10), MAX_MEMBERS)
+    some = np.random.RandomState(0).permutation(min(n_drawn, len(pool.rows)))[:n]
+    rows = pool.rows.take(some)
+    return Members(rows, landmark[some], share[some] / np.maximum(rows.counts, 1.0))
 
 
 def _hardness(rows: Block, scores: Float) -> Float:
@@ -213,7 +245,7 @@ class ClassCentroids(LandmarkSelector):
         shares = share_out(n, pool.masses(self.share), sizes)
         seeds = rng.randint(2**31 - 1, size=len(shares))
 
-        def of_group(group: int) -> Any:
+        def of_group(group: int) -> _Group:
             members = np.flatnonzero(pool.group == group)
             rows = replace(pool.rows.take(members), sample_weight=weights[members])
             own = np.random.RandomState(seeds[group])
@@ -221,12 +253,15 @@ class ClassCentroids(LandmarkSelector):
                 points, cluster = centroids(
                     rows, int(shares[group]), self.max_iter, own, self.start
                 )
-            return members[_medoids(rows.X, points, cluster)] if as_rows else points
+            chosen = members[_medoids(rows.X, points, cluster)] if as_rows else points
+            return _Group(members, chosen, cluster)
 
-        chosen = list(in_threads(of_group, np.flatnonzero(shares).tolist()))
+        groups = list(in_threads(of_group, np.flatnonzero(shares).tolist()))
+        chosen = np.concatenate([group.points for group in groups])
         if not as_rows:
-            return Landmarks(np.concatenate(chosen), None, pool.n_kernel_evaluations)
-        some = pool.rows.take(np.unique(np.concatenate(chosen)))
+            members = _members(pool, groups, weights, max(n, self.max_rows))
+            return Landmarks(chosen, None, pool.n_kernel_evaluations, members)
+        some = pool.rows.take(np.unique(chosen))
         return Landmarks(some.X, some.numbers, pool.n_kernel_evaluations)
 
     def select(self, problem: Problem, n: int, rng: np.random.RandomState) -> Landmarks:

@@ -1,7 +1,8 @@
 """Bounds of prediction sets and quantiles of similarity as JSON, and back, all checked.
 
-Both are small tables of float32, written as Base64 into the header: versions that do not know them
-ignore them.
+All are small tables of float32, written as Base64 into the header: versions that do not know them
+ignore them. Directions of least variance have an entry of their own, so that files of models
+without them are as before.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from nysplus._rows.target_codes import TargetCode
-from nysplus.conformal import LEVELS, NOVELTY_LEVELS, SOURCES, Calibration, Novelty
+from nysplus.conformal import (
+    LEVELS,
+    N_DIRECTIONS,
+    NOVELTY_LEVELS,
+    SOURCES,
+    Calibration,
+    Directions,
+    Novelty,
+)
 from nysplus.persistence.parameters import entry, require
 
 
@@ -56,14 +65,37 @@ def novelty_out(novelty: Novelty | None) -> str | None:
     return None if novelty is None else _text(novelty.similarities)
 
 
-def novelty_in(header: dict[str, Any]) -> Novelty | None:
-    """Return the quantiles of which :func:`novelty_out` has written the text."""
+def directions_out(novelty: Novelty | None) -> dict[str, str] | None:
+    """Return the directions of least variance as texts, where a novelty has them."""
+    if novelty is None or novelty.directions is None:
+        return None
+    found = novelty.directions
+    return {name: _text(getattr(found, name)) for name in ("center", "weights", "distances")}
+
+
+def novelty_in(header: dict[str, Any], n_features: int) -> Novelty | None:
+    """Return the quantiles of :func:`novelty_out`, with what :func:`directions_out` has written."""
     if header.get("novelty") is None:
         return None
     similarities = _numbers(header, "novelty", len(NOVELTY_LEVELS))
     decreasing = bool((np.diff(similarities) <= 0).all())
     require(decreasing and np.isfinite(similarities).all(), "quantiles of novelty must decrease.")
-    return Novelty(similarities)
+    return Novelty(similarities, _directions_in(header, n_features))
+
+
+def _directions_in(header: dict[str, Any], n_features: int) -> Directions | None:
+    if header.get("directions") is None:
+        return None
+    record = entry(header, "directions", dict)
+    center = _numbers(record, "center", n_features)
+    r = min(N_DIRECTIONS, len(entry(record, "weights", str)) * 3 // 4 // (4 * n_features))
+    weights = _numbers(record, "weights", n_features * max(r, 1)).reshape(n_features, -1)
+    distances = _numbers(record, "distances", len(NOVELTY_LEVELS))
+    finite = np.isfinite(center).all() and np.isfinite(weights).all()
+    require(finite, "center and weights of directions must be finite.")
+    increasing = bool((np.diff(distances) >= 0).all()) and bool(np.isfinite(distances).all())
+    require(increasing and distances[0] >= 0, "distances must be positive and increase.")
+    return Directions(center, weights, distances)
 
 
 def _text(numbers: npt.NDArray[np.float32]) -> str:

@@ -17,6 +17,7 @@ from nysplus.expansion import KernelExpansion
 from nysplus.persistence.calibration import (
     calibration_in,
     calibration_out,
+    directions_out,
     novelty_in,
     novelty_out,
 )
@@ -72,6 +73,9 @@ def model_out(model: Any) -> tuple[dict[str, Any], Tensors]:
         "calibration": calibration_out(fitted.calibration),
         "novelty": novelty_out(fitted.familiar),
     }
+    directions = directions_out(fitted.familiar)
+    if directions is not None:
+        header["directions"] = directions
     if fitted.columns.schema is not None:
         header["schema"] = schema_out(fitted.columns.schema)
     return header, tensors
@@ -104,7 +108,7 @@ def model_in(header: dict[str, Any], tensors: Tensors) -> Any:
             None if scaling is None else _scaling_in(scaling, code),
             # files of earlier versions have neither
             calibration_in(header, code),
-            novelty_in(header),
+            novelty_in(header, n_features),
             **_reports_in(entry(header, "fitted", dict), expansion),
         )
     )

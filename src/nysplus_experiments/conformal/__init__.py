@@ -2,4 +2,4 @@
 
 from nysplus_experiments.harness.bench import steps
 
-STEPS = steps(__name__, {"coverage": "coverage", "peers": "peers"})
+STEPS = steps(__name__, {"coverage": "coverage", "peers": "peers", "cost": "cost"})

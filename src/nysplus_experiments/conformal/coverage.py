@@ -1,15 +1,19 @@
 """Coverage of prediction sets and intervals of 90 %, right after a fit and after `calibrate`.
 
-Of the test rows, up to 1,000 calibrate and the others are counted. The same models tell test rows
-from foreign rows and from rows whose columns are in another order, by their novelty.
+Right after a fit all test rows are counted. Then up to 1,000 of them calibrate, drawn several
+times, and the others are counted. The same models tell test rows from foreign rows and from rows
+whose columns are in another order, by their novelty.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,12 +28,16 @@ from nysplus_experiments.harness.raw_tables import SYNTHETIC, SYNTHETIC_REGRESSI
 from nysplus_experiments.harness.records import Row
 
 FILE = "coverage.csv"
-CONFIDENCE, SEEDS, CALIBRATION_ROWS = 0.9, (0, 1, 2, 3, 4), 1000
+CONFIDENCE, SEEDS, CALIBRATION_ROWS, DRAWS = 0.9, (0, 1, 2, 3, 4), 1000, 5
 #: Datasets of refined models, whose fits take longer.
 REFINED = (
     *("usps", "letter", "pendigits", "kin40k", "adult", "churn", "segment", "wall_robot"),
     *("concrete", "diamonds", "kin8nm", "california"),
 )
+#: Datasets of models that are fitted to rows on disk, and their most training rows.
+ON_DISK, DISK_ROWS = ("letter", "kin40k"), 15_000
+#: Datasets of models of 16 kB.
+LIMITED = (*REFINED, "mfeat_fourier", "plant_margin", "spambase", "elevators", "sml")
 #: Novelty from which on a row counts as foreign.
 STRANGE = 0.99
 
@@ -44,7 +52,10 @@ MODELS: dict[str, Callable[[Split, int], Any]] = {
     "landmarks": partial(made, n_components=100),
     "budget": partial(made, budget="16kB"),
     "refined": partial(made, budget="4kB", refine=Refinement(search=False)),
+    "disk": partial(made, n_components=100),
 }
+#: Datasets of models that are not fitted to all of them.
+SOME = {"budget": LIMITED, "refined": REFINED, "disk": ON_DISK}
 
 
 @dataclass(frozen=True)
@@ -53,8 +64,9 @@ class Coverage(Row, key="dataset model seed"):
 
     ``score`` is the accuracy in percent, or the RMSE in standard deviations of the test target.
     ``size`` is the mean number of classes in a set, or the width of an interval in the same
-    deviations; ``own_`` is after `calibrate`. ``false_alarms`` are percentages of test rows above a
-    novelty of .99; the three columns after it are areas under ROC curves.
+    deviations; ``own_`` is after `calibrate`, and a mean over draws of calibration rows.
+    ``false_alarms`` are percentages of test rows above a novelty of .99; the three columns after it
+    are areas under ROC curves.
     """
 
     dataset: str
@@ -112,11 +124,13 @@ class Sets:
 
 def measure(dataset: str, model: str, seed: int) -> Coverage:
     """Fit a model, and count the test rows that its sets or intervals cover."""
-    split = split_of(dataset, seed)
-    fitted = measurement.measure(MODELS[model](split, seed).fit, split.X, split.y)
-    machine = fitted.result
-    n_own = min(CALIBRATION_ROWS, len(split.y_test) // 2)
-    X, y = split.X_test[n_own:], split.y_test[n_own:]
+    split = split_of(dataset, seed, *([DISK_ROWS] if model == "disk" else []))
+    if model == "disk":  # arrays on disk have no names of columns
+        warnings.filterwarnings("ignore", message="X has feature names")
+    with TemporaryDirectory() as folder:
+        rows = _mapped(split, Path(folder)) if model == "disk" else split.X
+        fitted = measurement.measure(MODELS[model](split, seed).fit, rows, split.y)
+    machine, X, y = fitted.result, split.X_test, split.y_test
     predicted, calibration = machine.predict(X), machine._model.calibration
     score = (
         float(np.sqrt(np.mean((predicted - y) ** 2)) / y.std())
@@ -124,7 +138,7 @@ def measure(dataset: str, model: str, seed: int) -> Coverage:
         else 100 * float(np.mean(predicted == y))
     )
     found, novelty = Sets.of(machine, X, y), _novelty(machine, split, dataset, X, seed)
-    own = Sets.of(machine.calibrate(split.X_test[:n_own], split.y_test[:n_own]), X, y)
+    n_own, own = _calibrated(machine, split, seed)
     return Coverage(
         *(dataset, model, seed, len(split.y), len(y)),
         classes=0 if split.regression else len(machine.classes_),
@@ -145,11 +159,31 @@ def measure(dataset: str, model: str, seed: int) -> Coverage:
     )
 
 
+def _mapped(split: Split, folder: Path) -> np.ndarray:
+    """Return the training rows as an array on disk."""
+    np.save(folder / "X.npy", split.X.to_numpy())
+    mapped: np.ndarray = np.load(folder / "X.npy", mmap_mode="r")
+    return mapped
+
+
+def _calibrated(machine: Any, split: Split, seed: int) -> tuple[int, Sets]:
+    """Return the number of calibration rows, and the mean of the sets of other rows."""
+    rng, n = np.random.RandomState(seed), min(CALIBRATION_ROWS, len(split.y_test) // 2)
+    found = []
+    for _ in range(DRAWS):
+        order = rng.permutation(len(split.y_test))
+        own, others = order[:n], order[n:]
+        machine.calibrate(split.X_test.iloc[own], split.y_test[own])
+        found.append(astuple(Sets.of(machine, split.X_test.iloc[others], split.y_test[others])))
+    coverage, size, _ = zip(*found, strict=True)
+    return n, Sets(float(np.mean(coverage)), float(np.mean(size)), None)
+
+
 def _novelty(
     machine: Any, split: Split, dataset: str, X: pd.DataFrame, seed: int
 ) -> dict[str, float | None]:
     """Return the share of test rows that count as foreign, and areas under ROC curves."""
-    if not machine.expansion_.measures_similarity:  # a linear function of a table
+    if machine._model.familiar is None:  # a linear function of a table
         return dict.fromkeys(("false_alarms", "swapped", "foreign", "scaled"))
     rng, familiar = np.random.RandomState(seed), machine.novelty(X)
     strange = {
@@ -189,7 +223,7 @@ def run(options: BenchOptions) -> None:
     tasks = [
         (name, model, seed)
         for model, seed, name in product(models, seeds, chosen(options))
-        if model != "refined" or name in REFINED
+        if name in SOME.get(model, (name,))
     ]
     settings = {"threads": 1}
     options.measure(FILE, Coverage, tasks, measure, settings=settings, any_machine=True)

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nysplus_experiments.conformal.coverage import CONFIDENCE, FILE, Coverage
+from nysplus_experiments.conformal.cost import FILE as COST_FILE
+from nysplus_experiments.conformal.cost import Cost
+from nysplus_experiments.conformal.coverage import CONFIDENCE, DRAWS, FILE, Coverage
 from nysplus_experiments.conformal.peers import FILE as PEERS_FILE
 from nysplus_experiments.conformal.peers import TITLES, Peer
 from nysplus_experiments.harness import records
@@ -15,7 +17,12 @@ from nysplus_experiments.harness.pages import Page
 from nysplus_experiments.harness.problems import SOURCES
 from nysplus_experiments.harness.tables import MISSING, machine, markdown, percent
 
-MODELS = {"landmarks": "100 landmarks", "budget": "16 kB", "refined": "4 kB, refined"}
+MODELS = {
+    "landmarks": "100 landmarks",
+    "disk": "100 landmarks, rows on disk",
+    "budget": "16 kB",
+    "refined": "4 kB, refined",
+}
 #: Coverages within so many points count as met.
 POINTS = 1.0
 
@@ -25,11 +32,13 @@ def parts(results: Path) -> dict[str, str]:
     path = results / "conformal" / FILE
     rows = records.frame(path, Coverage)
     peers = records.frame(results / "conformal" / PEERS_FILE, Peer)
+    costs = records.frame(results / "conformal" / COST_FILE, Cost)
     return {
         "machine": f"*{machine(records.environment_of(path))}*",
         "summary": summary_table(rows),
         "novelty": novelty_table(rows),
         "peers": peers_table(peers),
+        "cost": cost_table(costs),
         "classification": dataset_table(rows[rows["classes"] > 0], "classes in a set"),
         "regression": dataset_table(rows[rows["classes"] == 0], "width, deviations"),
     }
@@ -38,12 +47,15 @@ def parts(results: Path) -> dict[str, str]:
 def by_dataset(rows: pd.DataFrame) -> pd.DataFrame:
     """Return means over the seeds, and the standard error that drawing rows alone would cause.
 
-    Calibration rows and test rows are drawn; errors of ``n`` seeds are taken as independent.
+    Calibration rows and test rows are drawn; errors of seeds, and of the draws of calibration rows
+    of a seed, are taken as independent.
     """
     variance = CONFIDENCE * (1 - CONFIDENCE) * 100**2
     rows = rows.assign(
         error=variance * (1 / rows["test_rows"] + 1 / rows["calibration_rows"]),
-        own_error=variance * (1 / rows["test_rows"] + 1 / rows["own_rows"]),
+        own_error=variance
+        * (1 / (rows["test_rows"] - rows["own_rows"]) + 1 / rows["own_rows"])
+        / DRAWS,
         seeds=1,
     )
     groups = rows.groupby(["dataset", "model"], sort=False)
@@ -98,15 +110,28 @@ def novelty_table(rows: pd.DataFrame) -> str:
 
 def peers_table(rows: pd.DataFrame) -> str:
     """List coverage, size and fit time of each method by dataset."""
-    means, lines = rows.groupby(["dataset", "method"], sort=False).mean(numeric_only=True), []
+    groups = rows.groupby(["dataset", "method"], sort=False)
+    means, counts, lines = groups.mean(numeric_only=True), groups.size(), []
     for dataset in rows["dataset"].unique():
         for method, title in TITLES.items():
             if (dataset, method) in means.index:
                 row = means.loc[(dataset, method)]
                 seconds = f"{row['fit_cpu_seconds']:.2f}"
                 cells = [percent(row["coverage"]), f"{row['size']:.3f}", seconds]
+                cells.append(str(counts[(dataset, method)]))
                 lines.append([_title(dataset), title, *cells])
-    return markdown(("data", "method", "coverage, %", "size", "fit, processor s"), lines)
+    header = ("data", "method", "coverage, %", "size", "fit, processor s", "seeds")
+    return markdown(header, lines)
+
+
+def cost_table(rows: pd.DataFrame) -> str:
+    """List processor seconds of fits with and without sets, intervals and novelty."""
+    lines = []
+    for _, row in rows.iterrows():
+        seconds = [f"{row[name]:.3f}" for name in ("cpu_seconds", "cpu_seconds_without")]
+        cells = [f"{row['rows']:,}", *seconds, f"{row['ratio']:.3f}"]
+        lines.append([_title(row["dataset"]), *cells])
+    return markdown(("data", "rows", "with, processor s", "without", "ratio"), lines)
 
 
 def dataset_table(rows: pd.DataFrame, size: str) -> str:

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
 
 from nysplus_experiments.conformal.coverage import CONFIDENCE, MODELS, SEEDS, Sets, chosen
@@ -22,7 +23,9 @@ from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.records import Row
 
 FILE = "peers.csv"
-DATASETS = ("letter", "pendigits", "segment", "churn", "concrete", "kin8nm")
+DATASETS = (
+    *("letter", "pendigits", "segment", "churn", "spambase", "concrete", "kin8nm", "california"),
+)
 CALIBRATION_SHARE, FOLDS = 0.2, 5
 TITLES = {"nysplus": "nysplus", "mapie-split": "MAPIE, split", "mapie-cross": "MAPIE, cross"}
 
@@ -38,6 +41,33 @@ class Peer(Row, key="dataset method seed"):
     coverage: float
     size: float
     fit_cpu_seconds: float
+
+
+class _OfTables(ClassifierMixin, BaseEstimator):
+    """A classifier without `n_features_in_`.
+
+    MAPIE lets models that have it predict a row of zeros, which is no row of a table with
+    categories.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> _OfTables:
+        """Fit the model."""
+        self.model.fit(X, y)
+        self.classes_ = self.model.classes_
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the classes of rows."""
+        classes: np.ndarray = self.model.predict(X)
+        return classes
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of classes."""
+        probabilities: np.ndarray = self.model.predict_proba(X)
+        return probabilities
 
 
 def _mapie(method: str, split: Split) -> Any:
@@ -65,7 +95,8 @@ def _fitted(method: str, split: Split, seed: int) -> Any:
     model = MODELS["landmarks"](split, seed)
     if method == "nysplus":
         return model.fit(split.X, split.y)
-    return {"mapie-split": _split, "mapie-cross": _cross}[method](model, split, seed)
+    inner = model if split.regression else _OfTables(model)
+    return {"mapie-split": _split, "mapie-cross": _cross}[method](inner, split, seed)
 
 
 def measure(dataset: str, method: str, seed: int) -> Peer:

@@ -57,8 +57,11 @@ def split_of(dataset: str, seed: int, max_train: int = MAX_TRAIN_ROWS) -> Split:
     y = np.concatenate([problem.y, problem.y_test])
     parts = train_test_split(X, y, test_size=TEST_SHARE, random_state=seed)
     X, X_test, y, y_test = parts
-    regression = problems.SOURCES[dataset].regression
-    return Split(X[:max_train], y[:max_train], X_test, y_test, regression, None)
+    X, y, regression = X[:max_train], y[:max_train], problems.SOURCES[dataset].regression
+    if not regression:  # a class without a training row is not known to the model
+        known = np.isin(y_test, y)
+        X_test, y_test = X_test[known], y_test[known]
+    return Split(X, y, X_test, y_test, regression, None)
 
 
 def swapped(frame: pd.DataFrame, rng: np.random.RandomState) -> pd.DataFrame | None:

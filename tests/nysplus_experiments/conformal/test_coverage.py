@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("pandas")
 
-from nysplus_experiments.conformal import page
-from nysplus_experiments.conformal.coverage import FILE, Coverage, Sets, measure, run
-from nysplus_experiments.conformal.rows import foreign, swapped
+from nysplus_experiments.conformal import cost, page, peers
+from nysplus_experiments.conformal.coverage import FILE, MODELS, Coverage, Sets, measure, run
+from nysplus_experiments.conformal.rows import foreign, split_of, swapped
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.bench import BenchOptions
 
@@ -92,4 +92,27 @@ def test_the_table_of_peers():
         }
     )
     lines = page.peers_table(rows).splitlines()
-    assert lines[2] == "| Letter | nysplus | 90.00 | 1.100 | 0.50 |"
+    assert lines[2] == "| Letter | nysplus | 90.00 | 1.100 | 0.50 | 1 |"
+
+
+def test_fits_without_sets_and_novelty_have_the_same_model():
+    split = split_of("synthetic", 0)
+    model = MODELS["landmarks"](split, 0)
+    whole = model.fit(split.X, split.y).predict_proba(split.X_test)
+    with cost.without():
+        model.fit(split.X, split.y)
+    assert model._model.calibration is None
+    assert model._model.familiar is None
+    np.testing.assert_array_equal(model.predict_proba(split.X_test), whole)
+
+
+def test_the_table_of_costs():
+    rows = pd.DataFrame([vars(cost.Cost("letter", 5000, 0.21, 0.2, 1.05))])
+    assert page.cost_table(rows).splitlines()[2] == "| Letter | 5,000 | 0.210 | 0.200 | 1.050 |"
+
+
+@pytest.mark.slow
+def test_mapie_takes_tables_with_categories():
+    pytest.importorskip("mapie")
+    found = peers.measure("synthetic", "mapie-split", 0)
+    assert 80 < found.coverage < 100
