@@ -35,9 +35,9 @@ def write_report(
     The page has the score on the test rows with its 95 % interval, confusion, calibration and
     margins or residuals, the coverage of prediction sets or intervals, single rows with their
     novelty and contributions of columns, the importance of columns, landmarks, the comparisons and
-    choices of the fit, and a model card. With the training rows it also has the scores of simple models and a
-    landmark curve, which take some seconds. Without matplotlib there are no figures, and the page
-    says so.
+    choices of the fit, and a model card. With the training rows it also has the scores of simple
+    models and a landmark curve, which take some seconds. Without matplotlib there are no figures,
+    and the page says so.
 
     Parameters
     ----------
