@@ -359,6 +359,22 @@ def test_shap_takes_the_values():
     np.testing.assert_array_equal(explanation.values, found.values)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("plot", ["waterfall", "bar", "beeswarm"])
+def test_shap_draws_the_values(plot):
+    shap = pytest.importorskip("shap", reason="plots of shap need shap")
+    plt = pytest.importorskip("matplotlib.pyplot", reason="plots need matplotlib")
+    frame, y = table()
+    model = NystroemRegressor(15, encoder="auto", random_state=0).fit(frame, y)
+    explanation = shapley_values(model, frame[:6], frame[10:40]).to_shap()
+    plt.figure()
+    getattr(shap.plots, plot)(explanation[1] if plot == "waterfall" else explanation, show=False)
+    drawn = [text.get_text() for ax in plt.gcf().axes for text in ax.get_yticklabels()]
+    plt.close("all")
+    for name in ("size", "city", "when"):
+        assert any(name in text for text in drawn)
+
+
 def test_shap_is_not_needed(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "shap", None)
     values = ShapleyValues(np.ones((1, 2)), np.ones(1), np.ones((1, 2)), ["a", "b"], True)
