@@ -207,7 +207,7 @@ class ShapleyWaterfallDisplay(_Display):
             ax.text(right, place, number, va="center", fontsize=TICK_SIZE, bbox=white)
         ax.axvline(base, color=GREY, linestyle="--", linewidth=1)
         ax.axvline(ends[-1], color="black", linewidth=1)
-        ax.set_xlim(low - 3 * gap, high + 14 * gap)
+        ax.set_xlim(low - 3 * gap, high + 18 * gap)
         ax.set_yticks(y, names)
         of_row, of_others = f"{ends[-1]:.3g} of the row (line)", f"{base:.3g} of the background"
         label(ax, f"score: {of_row},\n{of_others} (dashed)".replace("-", "\N{MINUS SIGN}"), "")
