@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import factories
 import numpy as np
@@ -21,7 +22,7 @@ from nysplus.encoding import ImageEncoder
 from nysplus.expansion import KernelExpansion
 from nysplus.explain import ShapleyValues, shapley_values
 from nysplus.explain.function import ExplainedFunction, raw_rows
-from nysplus.explain.product import node_count, product_values, quadrature
+from nysplus.explain.product import _gauss_legendre, node_count, product_values, quadrature
 from nysplus.explain.sampling import Sampler, draw
 from nysplus.explain.shapley import _values
 from nysplus.kernels import RBF, Matern
@@ -95,7 +96,9 @@ def test_blocks_do_not_change_values(rng, monkeypatch):
     expected = product_values(function, X, background)
     for values in (1, 40, 300):
         monkeypatch.setattr("nysplus.explain.product.VALUES", values)
-        monkeypatch.setattr("nysplus.explain.product.LEAST_PAIRS", 3)
+        monkeypatch.setattr("nysplus.explain.product.PAIRS", values // 4)
+        monkeypatch.setattr("nysplus.explain.product.PRODUCTS", 100 * values)
+        monkeypatch.setattr("nysplus.explain.product.ROWS", 3)
         monkeypatch.setattr("nysplus.explain.product.SHARE", 4)
         np.testing.assert_allclose(product_values(function, X, background), expected, atol=1e-13)
 
@@ -123,6 +126,53 @@ def test_nodes_integrate_the_steepest_products(d):
 def test_hundreds_of_columns_need_fewer_nodes():
     assert node_count(30) == 15
     assert node_count(784) < 150
+
+
+@pytest.mark.parametrize(("d", "spread"), [(30, 1), (30, 7), (30, 20), (100, 5), (20, 2)])
+def test_factors_close_to_each_other_need_fewer_nodes(rng, d, spread):
+    """Bounds are kept by random factors, and by those that all rise by the same amount."""
+    p, q = 1.0 - spread / (d - 1) * rng.rand(2, d - 1)
+    p[: d // 2], q[: d // 2] = 1.0, 1.0 - spread / (d - 1)
+    assert np.abs(p - q).sum() <= spread
+    n = node_count(d, spread)
+    assert n < node_count(d)
+    found, exact = (
+        w @ np.prod(t[:, None] * p + (1.0 - t[:, None]) * q, axis=1)
+        for t, w in (_gauss_legendre(n), _gauss_legendre(d))
+    )
+    assert found == pytest.approx(exact, abs=1e-15)
+
+
+@pytest.mark.parametrize(("d", "gamma"), [(30, 0.02), (30, 0.3), (31, 2.0), (17, 0.1), (6, 0.0)])
+def test_values_are_the_integrals(rng, d, gamma):
+    """Each value by its formula, one landmark, row, background row and column after the other."""
+    Z, A = rng.rand(4, d), rng.randn(4, 2)
+    function = explained(KernelExpansion(RBF(gamma), Z, A, np.zeros(2)), d)
+    X, background = rng.rand(3, d), rng.rand(5, d)
+    t, w = _gauss_legendre(d)
+    expected = np.zeros((3, d, 2))
+    for (i, x), r, (j, z) in product(enumerate(X), background, enumerate(Z)):
+        p, q = np.exp(-gamma * (x - z) ** 2), np.exp(-gamma * (r - z) ** 2)
+        factors = t[:, None] * p + (1.0 - t[:, None]) * q
+        for k in range(d):
+            integral = w @ np.delete(factors, k, axis=1).prod(axis=1)
+            expected[i, k] += (p[k] - q[k]) * integral * A[j] / len(background)
+    np.testing.assert_allclose(product_values(function, X, background), expected, atol=1e-15)
+
+
+def test_factors_above_one_take_all_nodes(rng):
+    """A kernel of a user may exceed 1; the bound for fewer nodes does not hold then."""
+
+    class Scaled(RBF):
+        def per_feature(self, X, Z):
+            return 1.5 * super().per_feature(X, Z)
+
+    Z, A, X = rng.rand(3, 8), rng.randn(3, 1), rng.rand(6, 8)
+    function, plain = (
+        explained(KernelExpansion(kernel(0.1), Z, A, np.zeros(1)), 8) for kernel in (Scaled, RBF)
+    )
+    expected = 1.5**8 * product_values(plain, X[:2], X[2:])
+    np.testing.assert_allclose(product_values(function, X[:2], X[2:]), expected, atol=1e-13)
 
 
 def test_many_columns_add_up(rng):
@@ -307,6 +357,22 @@ def test_shap_takes_the_values():
     assert isinstance(explanation, shap.Explanation)
     assert explanation[0, :, 1].values.shape == (4,)
     np.testing.assert_array_equal(explanation.values, found.values)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plot", ["waterfall", "bar", "beeswarm"])
+def test_shap_draws_the_values(plot):
+    shap = pytest.importorskip("shap", reason="plots of shap need shap")
+    plt = pytest.importorskip("matplotlib.pyplot", reason="plots need matplotlib")
+    frame, y = table()
+    model = NystroemRegressor(15, encoder="auto", random_state=0).fit(frame, y)
+    explanation = shapley_values(model, frame[:6], frame[10:40]).to_shap()
+    plt.figure()
+    getattr(shap.plots, plot)(explanation[1] if plot == "waterfall" else explanation, show=False)
+    drawn = [text.get_text() for ax in plt.gcf().axes for text in ax.get_yticklabels()]
+    plt.close("all")
+    for name in ("size", "city", "when"):
+        assert any(name in text for text in drawn)
 
 
 def test_shap_is_not_needed(monkeypatch):

@@ -169,6 +169,11 @@ def _nearest(
     if X is None:
         return rows, None if rows is None or y is None else np.asarray(y)[rows]
     others = raw_rows(model, X)
+    if rows is not None and rows.max() >= len(others):
+        raise ValueError(
+            f"X has {len(others)} rows, and row {rows.max()} of the training rows is a landmark. "
+            "Pass all training rows, or leave X and y out."
+        )
     if rows is None:
         U = function.coordinates(function.code(others))
         rows = pairwise_distances_argmin_min(function.expansion.landmarks, U)[0]

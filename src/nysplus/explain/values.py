@@ -17,8 +17,8 @@ class ShapleyValues:
     """Shapley values of rows: the part of each column in the difference from a background.
 
     For every row, ``base_values + values.sum(axis=1)`` is the explained score. Names and shapes of
-    the attributes are those of ``shap.Explanation``, so that most functions of ``shap.plots`` take
-    the record; :meth:`to_shap` returns an object that all of them take.
+    the attributes are those of ``shap.Explanation``; :meth:`to_shap` returns one, for the functions
+    of ``shap.plots``.
 
     Attributes
     ----------

@@ -117,6 +117,12 @@ def _others(n: int) -> str:
     return f"{n} other column{'s' if n > 1 else ''}"
 
 
+def _decimals(values: Float) -> int:
+    """Return the decimals that give the largest number three digits."""
+    largest = float(np.abs(values).max())
+    return max(0, 2 - int(np.floor(np.log10(largest)))) if largest > 0 else 0
+
+
 class ShapleyWaterfallDisplay(_Display):
     """The Shapley values of one row, from the mean of the background to the score of the row.
 
@@ -193,15 +199,18 @@ class ShapleyWaterfallDisplay(_Display):
         ax.vlines(ends[:-1], y[:-1], y[1:], color=GREY, linewidth=1)
         low, high = float(min(starts.min(), ends.min())), float(max(starts.max(), ends.max()))
         gap = 0.015 * (high - low or 1.0)
-        for place, step, start, end in zip(y, steps, starts, ends, strict=True):
-            right = max(start, end) + gap
-            ax.text(right, place, f"{step:+.3g}", va="center", fontsize=TICK_SIZE)
+        digits = _decimals(steps)
+        # white, because numbers may lie on the lines of the scores
+        white = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+        for place, step, right in zip(y, steps, np.maximum(starts, ends) + gap, strict=True):
+            number = f"{step:+.{digits}f}"
+            ax.text(right, place, number, va="center", fontsize=TICK_SIZE, bbox=white)
         ax.axvline(base, color=GREY, linestyle="--", linewidth=1)
         ax.axvline(ends[-1], color="black", linewidth=1)
-        ax.set_xlim(low - 3 * gap, high + 10 * gap)
+        ax.set_xlim(low - 3 * gap, high + 18 * gap)
         ax.set_yticks(y, names)
-        score = f"score of the row {ends[-1]:.3g} (line), of the background {base:.3g} (dashed)"
-        label(ax, score, "")
+        of_row, of_others = f"{ends[-1]:.3g} of the row (line)", f"{base:.3g} of the background"
+        label(ax, f"score: {of_row},\n{of_others} (dashed)".replace("-", "\N{MINUS SIGN}"), "")
         self.ax_, self.figure_ = ax, ax.figure
 
 
@@ -256,11 +265,11 @@ class ShapleyBarDisplay(_Display):
         ax = axes_or_new(ax, 6.4, LINE * len(sizes) + REST)
         container = ax.barh(np.arange(len(sizes)), sizes[::-1], color=BLUE, height=0.7)
         self.bars_ = list(container.patches)
+        gap, digits = 0.01 * sizes.max(), _decimals(sizes)
         for place, size in enumerate(sizes[::-1]):
-            ax.text(
-                size + 0.01 * sizes.max(), place, f"{size:.3g}", va="center", fontsize=TICK_SIZE
-            )
-        ax.set_xlim(0.0, 1.14 * float(sizes.max() or 1.0))
+            number = f"{size:.{digits}f}"
+            ax.text(size + gap, place, number, va="center", fontsize=TICK_SIZE)
+        ax.set_xlim(0.0, 1.2 * float(sizes.max() or 1.0))
         ax.set_yticks(np.arange(len(names)), names[::-1])
         label(ax, f"mean absolute Shapley value of {len(shown):,} rows", "")
         self.ax_, self.figure_ = ax, ax.figure
