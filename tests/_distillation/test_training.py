@@ -9,8 +9,8 @@ from nysplus._learning.tables import TABLE_RULES, options_of
 
 
 @pytest.mark.parametrize("n_given", [5000, 40_000])
-@pytest.mark.parametrize(("times", "length"), [(1, 1.0), (2, 2.0), (4, 2.0)])
-def test_steps_grow_at_most_twofold_with_synthetic_rows(n_given, times, length):
+@pytest.mark.parametrize(("times", "length"), [(1, 1.0), (2, 2.0), (4, 3.0), (9, 3.0)])
+def test_steps_grow_at_most_threefold_with_synthetic_rows(n_given, times, length):
     learning = StudentRefinement(n_given=n_given, n_rows=times * n_given)
     rules = learning.table_rules(TABLE_RULES)
     (styles,) = learning.table_styles(discrete=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nysplus._learning.refinement import Refinement
-from nysplus._learning.tables import LONG, MID, STANDARD, UNWEIGHTED, TableRules, TableStyle
+from nysplus._learning.tables import LONGEST, MID, STANDARD, TableRules, TableStyle
 
 # Ways to train on tables. Predictions of a teacher have little noise: no label smoothing, and as
 # many landmarks as fit in the budget.
-STYLES = (LONG, MID, STANDARD, replace(UNWEIGHTED, epochs=75.0, value_epochs=75.0))
-N_LANDMARKS = 800
+STYLES = (replace(LONGEST, epochs=75.0, value_epochs=75.0), MID, STANDARD)
+N_LANDMARKS = 1500
 # Steps of a run on all rows, as a multiple of those of a run on the given rows.
-LENGTH = 2.0
+LENGTH = 3.0
 # Short looks and folds: runs are long, and tell styles apart earlier.
 LOOK_LENGTH, MAX_FOLDS = 0.25, 2
 
