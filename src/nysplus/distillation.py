@@ -17,10 +17,12 @@ from nysplus._distillation.comparison import STUDENT, better_of, noted
 from nysplus._distillation.synthetic import SyntheticRows, synthetic_rows
 from nysplus._distillation.teachers import Teacher, teacher_of
 from nysplus._distillation.training import StudentRefinement
+from nysplus._fit.linear import check_room
 from nysplus._fit.model import Columns, FittedModel
 from nysplus._fit.parameters import EncoderLike, RandomStateLike
 from nysplus._fit.pipeline import fit_model
 from nysplus._fit.plan import Plan
+from nysplus._fit.table import table_of
 from nysplus._learning.candidates import Deadline
 from nysplus._learning.refinement import Refinement
 from nysplus._ridge.probability import fit_scaling
@@ -44,8 +46,11 @@ class DistillationRules:
     """The numbers that steer a distillation, and the reason for each."""
 
     # Synthetic rows for each given row, as long as all rows together are at most this many.
-    synthetic_share: float = 2.0
+    synthetic_share: float = 8.0
     max_rows: int = 30_000
+    # Under a time limit, there are no more synthetic rows than this many for each second of it:
+    # making, scoring and encoding 30,000 rows takes about three seconds.
+    rows_per_second: float = 2000.0
     # Share of y in the targets of given rows. A teacher that was fitted to these rows predicts
     # little else than y there.
     label_share: float = 0.5
@@ -94,9 +99,9 @@ def distill(
         than a quarter of a standard error. Without y, the predictions of the teacher take its
         place, and nothing is compared with the student.
     n_synthetic : int or "auto", default="auto"
-        Number of synthetic rows. "auto": two for each row of X, as long as there are at most 30,000
-        rows in total; 0 for images, for frames of other libraries than pandas, and where `teacher`
-        is given by predictions.
+        Number of synthetic rows. "auto": eight for each row of X, as long as there are at most
+        30,000 rows in total, and fewer where `max_seconds` is short; 0 for images, for frames of
+        other libraries than pandas, and where `teacher` is given by predictions.
     encoder : None, "auto", TableEncoder or ImageEncoder, default=None
         As for :class:`NystroemClassifier`: "auto" for tables with categories, gaps or columns on
         different scales. Teacher and encoder see the same rows.
@@ -115,12 +120,12 @@ def distill(
 
     Notes
     -----
-    A synthetic row is made of a row and one of its five nearest neighbours of the same predicted
-    class. A number becomes the value of its column nearest to a random point between the two;
-    categories, and numbers of at most ten values, are taken from one of them. Synthetic rows are
-    never held out. They are not trained on where one of these two rows, or of the three given rows
-    nearest to them, is held out: a teacher that was fitted to a row has learned its target for the
-    neighbourhood. Still, the comparison with y is slightly in favour of the student if the teacher
+    A synthetic row is made of a row and one of its five nearest neighbours of any class. A number
+    becomes the value of its column nearest to a random point between the two; categories, and
+    numbers of at most ten values, are taken from one of them. Synthetic rows are never held out.
+    They are not trained on where one of these two rows, or of the three given rows nearest to them,
+    is held out: a teacher that was fitted to a row has learned its target for the neighbourhood.
+    Still, the comparison with y is slightly in favour of the student if the teacher
     was fitted to X.
 
     Examples
@@ -261,33 +266,35 @@ class _Task:
 
     def fit(self, seconds: float | None) -> FittedModel:
         """Fit the student to given and synthetic rows."""
-        rng = check_random_state(self.student.random_state)
+        rng, deadline = check_random_state(self.student.random_state), Deadline(seconds)
         with progress_of(self.student, self.X, None) as progress:
-            scores = self.teacher.scores(self.X)
-            made = self._synthetic(scores, rng)
             opened, _ = self.rows.open(progress, Journal())
             blocks = opened.gather(np.arange(opened.n_rows)).blocks(progress)
+            columns = Columns.of(self.columns)
+            table = table_of(self.plan, columns.schema, blocks)
+            if table is not None and self.plan.budget is not None:
+                check_room(table, self.plan.budget, self.teacher.code.n_outputs)
+            scores = self.teacher.scores(self.X)
+            made = self._synthetic(seconds, rng)
             n, n_made = blocks.n_rows, 0 if made is None else len(made.origin)
-            progress.note(f"the teacher has scored {n:,} rows and {n_made:,} synthetic rows")
             blocks = self._joined(blocks, scores, made)
-            learning = StudentRefinement(max_seconds=seconds, n_given=n, n_rows=n + n_made)
+            progress.note(f"the teacher has scored {n:,} rows and {n_made:,} synthetic rows")
+            limit = deadline.share(1.0)
+            learning = StudentRefinement(max_seconds=limit, n_given=n, n_rows=n + n_made)
             plan = replace(self.plan, refinement=learning, linear=False)
-            model = fit_model(plan, blocks, self.teacher.code, Columns.of(self.columns), rng)
+            model = fit_model(plan, blocks, self.teacher.code, columns, rng)
         return model if model.refined else _calibrated(model, blocks)
 
-    def _synthetic(self, scores: Float, rng: np.random.RandomState) -> SyntheticRows | None:
+    def _synthetic(self, seconds: float | None, rng: np.random.RandomState) -> SyntheticRows | None:
         """Return synthetic rows, by default as many as the rules say; None for none."""
-        n, n_given = self.n_synthetic, self.X.shape[0]
+        n, n_given, rules = self.n_synthetic, self.X.shape[0], self.rules
         if n is None:
             possible = self._no_synthetic is None and self.plan.image is None
-            most = min(self.rules.synthetic_share * n_given, self.rules.max_rows - n_given)
+            most = min(rules.synthetic_share * n_given, rules.max_rows - n_given)
+            if seconds is not None:
+                most = min(most, rules.rows_per_second * seconds)
             n = max(0, int(most)) if possible else 0
-        if not n:
-            return None
-        groups = np.zeros(n_given, dtype=np.intp)
-        if self.teacher.code.discrete:
-            groups = scores.argmax(axis=1)
-        return synthetic_rows(self.X, groups, n, rng)
+        return synthetic_rows(self.X, n, rng) if n else None
 
     @property
     def _no_synthetic(self) -> str | None:

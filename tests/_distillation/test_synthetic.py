@@ -8,12 +8,10 @@ import scipy.sparse as sp
 
 from nysplus._distillation.synthetic import SyntheticRules, synthetic_rows
 
-ONE_GROUP = np.zeros(60, dtype=int)
-
 
 def test_numbers_are_values_of_their_column_between_the_parents(rng):
     X = rng.standard_normal((60, 3))
-    made = synthetic_rows(X, ONE_GROUP, 200, np.random.RandomState(0))
+    made = synthetic_rows(X, 200, np.random.RandomState(0))
     low, high = np.sort(X[made.origin[:, :2]], axis=1).transpose(1, 0, 2)
     assert ((low <= made.X) & (high >= made.X)).all()
     assert all(np.isin(made.X[:, j], X[:, j]).all() for j in range(3))
@@ -24,35 +22,25 @@ def test_numbers_are_values_of_their_column_between_the_parents(rng):
 
 def test_the_nearest_rows_belong_to_the_origin(rng):
     X = rng.standard_normal((60, 2))
-    made = synthetic_rows(X, ONE_GROUP, 100, np.random.RandomState(0), SyntheticRules(n_near=2))
+    made = synthetic_rows(X, 100, np.random.RandomState(0), SyntheticRules(n_near=2))
     distances = (((made.X[:, None] - X) / X.std(axis=0)) ** 2).sum(axis=2)
     np.testing.assert_array_equal(
         np.sort(made.origin[:, 2:], axis=1), np.sort(np.argsort(distances, axis=1)[:, :2], axis=1)
     )
 
 
-def test_partners_are_the_nearest_rows_of_the_group(rng):
-    X, groups = rng.standard_normal((60, 2)), rng.randint(2, size=60)
-    made = synthetic_rows(X, groups, 100, np.random.RandomState(0), SyntheticRules(n_neighbors=2))
+def test_partners_are_the_nearest_rows(rng):
+    X = rng.standard_normal((60, 2))
+    made = synthetic_rows(X, 100, np.random.RandomState(0), SyntheticRules(n_neighbors=2))
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     for first, second in made.origin[:, :2]:
-        assert groups[first] == groups[second]
         distances = ((scaled - scaled[first]) ** 2).sum(axis=1)
-        distances[groups != groups[first]] = np.inf
         assert second in np.argsort(distances)[1:3]
 
 
-def test_a_group_of_one_row_has_no_synthetic_rows(rng):
-    groups = np.zeros(60, dtype=int)
-    groups[7] = 1
-    made = synthetic_rows(rng.standard_normal((60, 2)), groups, 200, np.random.RandomState(0))
-    assert 7 not in made.origin[:, :2]
-
-
-def test_groups_of_one_row_each_repeat_their_rows(rng):
-    X = rng.standard_normal((60, 2))
-    made = synthetic_rows(X, np.arange(60), 90, np.random.RandomState(0))
-    np.testing.assert_array_equal(made.X, X[made.origin[:, 0]])
+def test_a_single_row_is_repeated():
+    made = synthetic_rows(sp.csr_matrix([[1.0, 2.0]]), 3, np.random.RandomState(0))
+    np.testing.assert_array_equal(made.X.toarray(), np.repeat([[1.0, 2.0]], 3, axis=0))
 
 
 def test_tables_keep_types_levels_and_gaps(rng):
@@ -70,7 +58,7 @@ def test_tables_keep_types_levels_and_gaps(rng):
             "day": pd.Timestamp("2025-01-01") + pd.to_timedelta(rng.randint(0, 99, n), "D"),
         }
     )
-    made = synthetic_rows(frame, ONE_GROUP, 150, np.random.RandomState(0))
+    made = synthetic_rows(frame, 150, np.random.RandomState(0))
     assert made.X.dtypes.to_dict() == frame.dtypes.to_dict()
     assert list(made.X.index) == list(range(150))
     first, second = (frame.iloc[numbers].reset_index(drop=True) for numbers in made.origin[:, :2].T)
@@ -83,7 +71,7 @@ def test_tables_keep_types_levels_and_gaps(rng):
 
 def test_sparse_rows_are_interpolated(rng):
     X = sp.random(60, 8, 0.3, format="csr", random_state=rng)
-    made = synthetic_rows(X, ONE_GROUP, 100, np.random.RandomState(0))
+    made = synthetic_rows(X, 100, np.random.RandomState(0))
     assert sp.issparse(made.X)
     left, right = (X[numbers].toarray() for numbers in made.origin[:, :2].T)
     rows = made.X.toarray()
@@ -94,7 +82,7 @@ def test_sparse_rows_are_interpolated(rng):
 def test_texts_in_an_array_are_taken_from_one_of_the_parents(rng):
     X = np.column_stack([rng.standard_normal(60), rng.choice(["a", "b"], 60)]).astype(object)
     X[:, 0] = X[:, 0].astype(float)
-    made = synthetic_rows(X, ONE_GROUP, 100, np.random.RandomState(0))
+    made = synthetic_rows(X, 100, np.random.RandomState(0))
     assert made.X.dtype == object
     for j in range(2):
         parents = X[made.origin[:, :2], j]

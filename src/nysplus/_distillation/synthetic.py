@@ -60,20 +60,17 @@ class SyntheticRows:
 
 
 def synthetic_rows(
-    X: Any,
-    groups: npt.NDArray[np.intp],
-    n: int,
-    rng: np.random.RandomState,
-    rules: SyntheticRules = DEFAULT_RULES,
+    X: Any, n: int, rng: np.random.RandomState, rules: SyntheticRules = DEFAULT_RULES
 ) -> SyntheticRows:
-    """Make rows between neighbours of the same group.
+    """Make rows between neighbours.
+
+    Neighbours may be of different classes: the boundary between both is where the scores of a
+    teacher tell most.
 
     Parameters
     ----------
     X : ndarray, CSR matrix or pandas data frame
         Given rows.
-    groups : ndarray of shape (N,)
-        Group of each row, such as its class; rows of different groups are no neighbours.
     n : int
         Number of rows to make.
     rng : RandomState
@@ -82,19 +79,14 @@ def synthetic_rows(
     some = rng.permutation(X.shape[0])[: rules.max_rows]
     coordinates = _coordinates(X, some)
     Z = coordinates(take_rows(X, some))
-    neighbors = _neighbors(Z, groups[some], rules.n_neighbors)
-    with_neighbors = np.flatnonzero(neighbors[:, 0] >= 0)
-    if len(with_neighbors) == 0:
-        with_neighbors = np.arange(len(some))
-        neighbors[:] = np.arange(len(some))[:, None]
+    search = NearestNeighbors().fit(Z)
+    neighbors = _neighbors(search, rules.n_neighbors)
     # every row as often as any other, up to one
-    repeats = -(-n // len(with_neighbors))
-    first = np.concatenate([rng.permutation(with_neighbors) for _ in range(repeats)])[:n]
-    counts = (neighbors[first] >= 0).sum(axis=1)
-    second = neighbors[first, (rng.uniform(size=n) * counts).astype(np.intp)]
+    repeats = -(-n // len(some))
+    first = np.concatenate([rng.permutation(len(some)) for _ in range(repeats)])[:n]
+    second = neighbors[first, rng.randint(neighbors.shape[1], size=n)]
     made = _between(X, some[first], some[second], rng)
-    search = NearestNeighbors(n_neighbors=min(rules.n_near, len(some))).fit(Z)
-    near = search.kneighbors(coordinates(made), return_distance=False)
+    near = search.kneighbors(coordinates(made), min(rules.n_near, len(some)), return_distance=False)
     return SyntheticRows(made, np.column_stack([some[first], some[second], some[near]]))
 
 
@@ -109,15 +101,14 @@ def _coordinates(X: Any, rows: npt.NDArray[np.intp]) -> Callable[[Any], Any]:
     return lambda rows: np.asarray(encoder.transform(rows))
 
 
-def _neighbors(Z: Any, groups: npt.NDArray[np.intp], n_neighbors: int) -> npt.NDArray[np.intp]:
-    """Return the positions of the nearest rows of the same group, −1 where there are too few."""
-    found = np.full((Z.shape[0], n_neighbors), -1, dtype=np.intp)
-    for group in np.unique(groups):
-        own = np.flatnonzero(groups == group)
-        k = min(n_neighbors, len(own) - 1)
-        if k > 0:
-            search = NearestNeighbors(n_neighbors=k).fit(Z[own])
-            found[own, :k] = own[search.kneighbors(return_distance=False)]
+def _neighbors(search: NearestNeighbors, n_neighbors: int) -> npt.NDArray[np.intp]:
+    """Return the positions of the rows nearest to each row; a single row is its own neighbour."""
+    n_rows = search.n_samples_fit_
+    if n_rows == 1:
+        return np.zeros((1, 1), dtype=np.intp)
+    found: npt.NDArray[np.intp] = search.kneighbors(
+        n_neighbors=min(n_neighbors, n_rows - 1), return_distance=False
+    )
     return found
 
 

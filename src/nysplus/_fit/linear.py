@@ -180,9 +180,25 @@ def only_linear(
     encodings = list(_encodings(table, rules))
     best = search.best(encodings)
     if best is None:
-        raise _no_room(budget, encodings, table.rows.n_outputs)
+        n_outputs = table.rows.n_outputs
+        raise _no_room(budget, _least_bytes(encodings, n_outputs), n_outputs)
     table.rows.progress.record.add(*search.trials(best, chosen=True))
     return search.finished(best, drawn)
+
+
+def check_room(
+    table: Table, budget: Budget, n_outputs: int, rules: LinearRules = DEFAULT_RULES
+) -> None:
+    """Raise if a budget has no room for the smallest model of a table, before any long work.
+
+    Targets are not needed, unless the user has asked for statistics of them: nothing is checked
+    then.
+    """
+    if table.encoder.target_statistics is True:
+        return
+    least = _least_bytes(list(_encodings(table, rules)), n_outputs)
+    if least > budget.available:
+        raise _no_room(budget, least, n_outputs)
 
 
 def _drawn(table: Table, rng: np.random.RandomState, rules: LinearRules) -> Block:
@@ -328,12 +344,16 @@ class _Search:
         return found
 
 
-def _no_room(budget: Budget, encodings: list[TableEncoding], n_outputs: int) -> NoRoomError:
-    least = min(
+def _least_bytes(encodings: list[TableEncoding], n_outputs: int) -> int:
+    """Return the bytes of the smallest linear function of a single column."""
+    return min(
         linear_bytes(TableCode(encoding.code.n_inputs, (term,)), n_outputs)
         for encoding in encodings
         for term in encoding.code.terms
     )
+
+
+def _no_room(budget: Budget, least: int, n_outputs: int) -> NoRoomError:
     return NoRoomError(
         f"budget={budget.n_bytes} has no room for a linear function of a single column, with "
         f"{n_outputs} outputs: the smallest takes {least} bytes. Raise the budget."

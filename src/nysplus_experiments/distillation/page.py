@@ -10,6 +10,7 @@ from nysplus_experiments.distillation.students import (
     DESIGN,
     FILE,
     FOREST,
+    SCORES,
     TABLES,
     TEACHERS,
     Student,
@@ -22,30 +23,43 @@ from nysplus_experiments.harness.tables import MISSING, interval, machine, markd
 from nysplus_experiments.tables.peers import LIGHTGBM, SVM
 
 TITLES = {LIGHTGBM: "LightGBM", SVM: "SVC / SVR", FOREST: "random forest"}
-SCORES = ["fitted_score", "teacher_score", "student_score", "kept_score"]
+# Gains over the model fitted to y, and the scores that they are computed from.
+GAINS = {"gap": "teacher_score", "student_gain": "student_score", "gain": "kept_score"}
 AGREEMENTS = ["fitted_agreement", "student_agreement"]
 # A teacher is ahead by more than this: points of accuracy, or the share of an error.
 AHEAD_POINTS, AHEAD_SHARE = 0.5, 0.01
 
 
-def cases(rows: pd.DataFrame) -> pd.DataFrame:
+def cases(rows: pd.DataFrame, new: bool = False) -> pd.DataFrame:
     """Return the means over the seeds of every table and teacher, with gains over a fit to y.
 
-    ``gap`` is the lead of the teacher and ``gain`` that of the model that is kept: points of
-    accuracy, or per cent of the error. ``recovered`` is the ratio of both.
+    ``gap`` is the lead of the teacher, ``gain`` that of the model that is kept and ``student_gain``
+    that of the student: points of accuracy, or per cent of the error. ``recovered`` is the ratio of
+    gain and gap, ``gains`` has the gain of each seed.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of `Student`.
+    new : bool, default=False
+        Whether scores are those of the test rows that equal no training row.
     """
     for name, order in {"table": TABLES, "teacher": [*TEACHERS]}.items():
         rows = rows.assign(**{name: pd.Categorical(rows[name], order)})
+    if new:
+        rows = rows.assign(**{score: rows[f"new_{score}"] for score in SCORES})
+    rows = rows.assign(regression=[SOURCES[table].regression for table in rows["table"]])
+    for name, score in GAINS.items():
+        points = rows[score] - rows["fitted_score"]
+        shares = -100.0 * points / rows["fitted_score"]
+        rows[name] = points.where(~rows["regression"], shares)
     grouped = rows.groupby(["table", "teacher"], observed=True)
-    found = grouped[[*SCORES, *AGREEMENTS]].mean()
+    found = grouped[[*SCORES, *AGREEMENTS, *GAINS]].mean()
+    found["gains"] = grouped["gain"].agg(list)
     found["students"] = grouped["kept"].agg(lambda kept: (kept == "student").sum())
     found["seeds"] = grouped.size()
+    found["regression"] = grouped["regression"].first()
     found = found.reset_index().astype({"table": str, "teacher": str})
-    found["regression"] = [SOURCES[table].regression for table in found["table"]]
-    for name, score in {"gap": "teacher_score", "gain": "kept_score"}.items():
-        points = found[score] - found["fitted_score"]
-        shares = -100.0 * points / found["fitted_score"]
-        found[name] = points.where(~found["regression"], shares)
     least = found["regression"].map({False: AHEAD_POINTS, True: 100.0 * AHEAD_SHARE})
     found["ahead"] = found["gap"] > least
     found["recovered"] = found["gain"] / found["gap"]
@@ -55,10 +69,12 @@ def cases(rows: pd.DataFrame) -> pd.DataFrame:
 def parts(results: Path) -> dict[str, str]:
     """Return the text of each marked part."""
     file = results / "distillation" / FILE
-    found = cases(records.frame(file, Student))
+    rows = records.frame(file, Student)
+    found = cases(rows)
     return {
         "machine": f"*{machine(records.environment_of(file))}*",
         "summary": summary(found),
+        "new": summary(cases(rows, new=True)),
         "classes": table_of(found[~found["regression"]]),
         "values": table_of(found[found["regression"]]),
     }
@@ -67,10 +83,10 @@ def parts(results: Path) -> dict[str, str]:
 def summary(found: pd.DataFrame) -> str:
     """Count the cases in which a student helps, by whether its teacher is ahead."""
     lines = []
+    others = ~found["table"].isin(DESIGN)
     groups = {
         "teacher ahead": found["ahead"],
-        "teacher ahead, tables not used for the design": found["ahead"]
-        & ~found["table"].isin(DESIGN),
+        "teacher ahead, tables not used for the design": found["ahead"] & others,
         "teacher not ahead": ~found["ahead"],
     }
     for title, chosen in groups.items():
@@ -78,20 +94,12 @@ def summary(found: pd.DataFrame) -> str:
             own = found[chosen & (found["regression"] == regression)]
             if own.empty:
                 continue
-            ahead = "not" not in title or "not used" in title
+            gains = [interval(estimate(own[name]), sign=True) for name in GAINS]
             half = int((own["recovered"] >= 0.5).sum())
-            lines.append(
-                [
-                    title,
-                    kind,
-                    str(len(own)),
-                    interval(estimate(own["gap"]), sign=True),
-                    interval(estimate(own["gain"]), sign=True),
-                    f"{half} of {len(own)}" if ahead else MISSING,
-                ]
-            )
-    header = ["cases", "targets", "number", "lead of the teacher", "gain of distillation"]
-    return markdown([*header, "at least half recovered"], lines)
+            counted = f"{half} of {len(own)}" if own["ahead"].all() else MISSING
+            lines.append([title, kind, str(len(own)), *gains, counted])
+    header = ["cases", "targets", "number", "lead of the teacher", "gain of the student"]
+    return markdown([*header, "gain of `distill`", "at least half recovered"], lines)
 
 
 def table_of(found: pd.DataFrame) -> str:
@@ -99,14 +107,17 @@ def table_of(found: pd.DataFrame) -> str:
     lines = []
     for case in found.itertuples():
         decimals = 3 if case.regression else 2
-        scores = [f"{getattr(case, name):.{decimals}f}" for name in (*SCORES, *AGREEMENTS)]
+        names = ("fitted_score", *GAINS.values(), *AGREEMENTS)
+        scores = [f"{getattr(case, name):.{decimals}f}" for name in names]
         recovered = f"{100 * case.recovered + 0.0:.0f} %" if case.ahead else MISSING
         star = r"\*" if case.table in DESIGN else ""
         kept = f"{case.students} of {case.seeds}"
-        lines.append([case.table + star, TITLES[case.teacher], *scores[:4], kept, recovered])
+        gain = interval(estimate(case.gains), 2, sign=True)
+        lines.append([case.table + star, TITLES[case.teacher], *scores[:4], kept, gain, recovered])
         lines[-1] += scores[4:]
     header = ["table", "teacher", "fitted to y", "teacher", "student", "result of `distill`"]
-    header += ["students kept", "gap recovered", "agreement: fitted to y", "agreement: student"]
+    header += ["students kept", "gain", "gap recovered"]
+    header += ["agreement: fitted to y", "agreement: student"]
     return markdown(header, lines)
 
 

@@ -29,10 +29,11 @@ from nysplus_experiments.tables.fits import Scores, in_single_threads
 from nysplus_experiments.tables.peers import LIGHTGBM, METHODS, SVM
 from nysplus_experiments.tables.pipelines import preprocessing
 
-FILE, BUDGET, SEEDS = "students.csv", "16kB", (0, 1)
+FILE, BUDGET, SEEDS = "students.csv", "16kB", (0, 1, 2)
 FOREST, N_TREES = "forest", 200
-#: Tables whose scores set the number of synthetic rows, the length of runs and their styles.
-DESIGN = ("abalone3", "spambase", "wine_quality_white")
+#: Tables whose training rows set the number of synthetic rows, the length of runs and their styles.
+DESIGN = ("abalone3", "spambase", "wine_quality_white", "wall_robot", "wine_quality_reg")
+SCORES = ("teacher_score", "fitted_score", "student_score", "kept_score")
 #: In the order of their rows, of which at most 4,000 are for training.
 TABLES = (
     *("concrete", "qsar_biodeg", "wine_quality_reg", "car", "segment", "splice", "abalone3"),
@@ -59,6 +60,8 @@ class Student(Row, key="table teacher seed"):
 
     Scores are accuracies in percent, or errors (RMSE) in standard deviations of the test target:
     of the teacher, of a model fitted to y, of the student, and of the one of both that is kept.
+    Those whose names begin with ``new`` are scores of the ``new_rows`` test rows that equal no
+    training row, and are empty if there is none.
     ``fitted_agreement`` and ``student_agreement`` are the share of test rows in percent for which
     predictions are those of the teacher, or the RMSE between both; ``fitted_held_out`` and
     ``student_held_out`` the scores inside the fits, by which the one that is kept is chosen: an
@@ -72,6 +75,10 @@ class Student(Row, key="table teacher seed"):
     fitted_score: float
     student_score: float
     kept_score: float
+    new_teacher_score: float | None
+    new_fitted_score: float | None
+    new_student_score: float | None
+    new_kept_score: float | None
     kept: str
     fitted_held_out: float
     student_held_out: float
@@ -82,6 +89,7 @@ class Student(Row, key="table teacher seed"):
     fitted_cpu_seconds: float
     rows: int
     test_rows: int
+    new_rows: int
 
 
 @lru_cache(maxsize=1)  # the teachers of a table follow each other
@@ -103,13 +111,18 @@ def measure_student(table: str, name: str, seed: int) -> Student:
     student: Any = taught.result
     models = (teacher, fitted, student)
     predicted = {model: np.ravel(model.predict(split.X_test)) for model in models}
-    every = np.ones(len(split.y_test), dtype=bool)
-    scores = {model: Scores(split, found).on(every) for model, found in predicted.items()}
     agreements = [_agreement(split, predicted[m], predicted[teacher]) for m in (fitted, student)]
-    kept, held_out = better_of(student, fitted), [fitted.report_.held_out, student.report_.held_out]
+    kept = better_of(student, fitted)
+    new = ~split.has_twin
+    scores: dict[str, Any] = {}
+    for title, model in zip(SCORES, (*models, kept), strict=True):
+        found = Scores(split, predicted[model])
+        scores[title] = found.on(np.ones_like(new))
+        scores[f"new_{title}"] = found.on(new) if new.any() else None
+    held_out = [fitted.report_.held_out, student.report_.held_out]
     return Student(
         *(table, name, seed),
-        *(scores[teacher], scores[fitted], scores[student], scores[kept]),
+        **scores,
         kept=STUDENT if kept is student else "fitted",
         fitted_held_out=held_out[0].value,
         student_held_out=held_out[1].value,
@@ -120,6 +133,7 @@ def measure_student(table: str, name: str, seed: int) -> Student:
         fitted_cpu_seconds=seconds,
         rows=len(split.y),
         test_rows=len(split.y_test),
+        new_rows=int(new.sum()),
     )
 
 
