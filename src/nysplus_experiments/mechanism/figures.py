@@ -31,27 +31,31 @@ _TITLES = {"pool": "Pool", "gamma": "Kernel width", "rho": "Ridge"}
 # Gains are linear up to one point and logarithmic beyond: some are beyond minus ten.
 _LINEAR = 1.0
 _GAIN = "gain over uniform landmarks (points;\nlinear up to 1, logarithmic beyond)"
+# Ticks of the errors of the pilot per landmark.
+_RATIOS = (0.2, 0.5, 1, 2, 5, 10, 20)
 # Distances between the datasets of one level, and between the sizes of one rule.
 _SHIFT, _STEP = 0.09, 0.26
 
 
 def error_figure(cells: list[ErrorCell]) -> Figure:
-    """Draw the gain against the rows that the pilot predicts wrong per landmark."""
-    figure, (ax,) = figures.new(1, height=4.8, width=8.0)
-    handles = {}
-    for place, dataset in enumerate(dict.fromkeys(cell.dataset for cell in cells)):
+    """Draw the gain against the rows that the pilot predicts wrong per landmark, by dataset."""
+    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    figure, axes = figures.new(len(datasets), height=3.0, width=4.3, columns=3)
+    for place, (ax, dataset) in enumerate(zip(axes, datasets, strict=True)):
         own = [cell for cell in cells if cell.dataset == dataset]
-        color, marker = _LOOKS[place % len(_LOOKS)]
         x, means = [cell.ratio for cell in own], [cell.gain.mean for cell in own]
         bars = _bars([cell.gain for cell in own])
-        name = title(dataset)
-        handles[name] = figures.curve(ax, x, means, name, color, marker, yerr=bars)
-    _gain_axis(ax)
-    figures.log_ticks(ax.xaxis)
-    ax.axvline(1, color=figures.GREY, linestyle=figures.DASHED, linewidth=1.2)
-    label = "training rows that the pilot predicts wrong, per landmark"
-    figures.axes_titles(ax, label, _GAIN)
-    figures.legend(figure, handles)
+        figures.curve(ax, x, means, "", *_LOOKS[place % len(_LOOKS)], "none", yerr=bars)
+        _gain_axis(ax)
+        ax.set_xscale("log")
+        ax.set_xlim(_RATIOS[0], 2 * _RATIOS[-1])
+        figures.fixed_ticks(ax.xaxis, _RATIOS)
+        ax.set_xticklabels([f"{ratio:g}" for ratio in _RATIOS])
+        ax.axvline(1, color=figures.GREY, linestyle=figures.DASHED, linewidth=1.2)
+        figures.axes_titles(ax, "wrong rows per landmark", "gain (points)", title(dataset))
+    low, high = zip(*(ax.get_ylim() for ax in axes), strict=True)
+    for ax in axes:
+        ax.set_ylim(min(low), max(high))
     return figure
 
 
@@ -81,31 +85,32 @@ def rule_figure(rows: pd.DataFrame) -> Figure:
     """Draw the gain of every rule, one panel a dataset and one marker a size."""
     frame = gains(rows)
     datasets = list(dict.fromkeys(frame["dataset"]))
-    rules = [rule for rule in RULES if rule in set(frame["rule"])]
-    height = 1.4 + 0.38 * len(rules)
+    height = 1.3 + 0.36 * len(RULES)
     figure, axes = figures.new(len(datasets), height=height, width=5.2, columns=3)
+    handles: dict[str, Any] = {}
     for ax, dataset in zip(axes, datasets, strict=True):
         own = frame[frame["dataset"] == dataset]
-        for place, (n, part) in enumerate(own.groupby("n")):
-            color, marker = _LOOKS[place]
-            for row, rule in enumerate(rules):
-                values = part.loc[part["rule"] == rule, "gain"]
-                if len(values):
-                    _dot(ax, estimate(values), row + _STEP * (place - 0.5), color, marker)
-            ax.plot([], [], color=color, marker=marker, linestyle="none", label=f"n = {n}")
+        rules = [rule for rule in RULES if rule in set(own["rule"])]
+        sizes = sorted(set(own["n"]))
+        for place, (n, words) in enumerate(zip(sizes, ("smaller n", "larger n"), strict=True)):
+            part = own[own["n"] == n].groupby("rule")["gain"]
+            y = [row + _STEP * (place - 0.5) for row in range(len(rules))]
+            values = [estimate(part.get_group(rule)) for rule in rules]
+            handles[words] = _dots(ax, values, y, *_LOOKS[place])
         ax.axvline(0, color=figures.BLACK, linewidth=1)
         ax.set_yticks(range(len(rules)), rules)
         ax.set_ylim(len(rules) - 0.5, -0.5)
-        ax.legend(fontsize=10, frameon=True, loc="best")
-        figures.axes_titles(ax, "gain over uniform landmarks (points)", "", title(dataset))
+        name = f"{title(dataset)}, n = {' and '.join(map(str, sizes))}"
+        figures.axes_titles(ax, "gain over uniform landmarks (points)", "", name)
         _embolden(ax)
+    figures.legend(figure, handles)
     return figure
 
 
-def _dot(ax: Any, value: Estimate, y: float, color: str, marker: str) -> None:
-    bars = _bars([value])
-    style = {"color": color, "marker": marker, "markersize": 6, "capsize": 2.5}
-    ax.errorbar([value.mean], [y], xerr=bars, linestyle="none", elinewidth=1.3, **style)
+def _dots(ax: Any, values: list[Estimate], y: list[float], color: str, marker: str) -> Any:
+    style = {"color": color, "marker": marker, "markersize": 6, "capsize": 2.5, "elinewidth": 1.3}
+    means = [value.mean for value in values]
+    return ax.errorbar(means, y, xerr=_bars(values), linestyle="none", **style)
 
 
 def _embolden(ax: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from nysplus_experiments.harness import figures as harness_figures
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.pages import Page
-from nysplus_experiments.harness.tables import machine
+from nysplus_experiments.harness.tables import count, machine
 from nysplus_experiments.mechanism import conditions, figures, full_kernel, landmarks, tables
 from nysplus_experiments.paper.results import Result
 from nysplus_experiments.paper.runner import RESULTS_FILE
@@ -22,8 +22,11 @@ def parts(results: Path) -> dict[str, str]:
     changed = records.frame(folder / conditions.FILE, conditions.Gain)
     full = records.frame(folder / full_kernel.FILE, full_kernel.FullKernel)
     paper = records.frame(results / "paper" / RESULTS_FILE, Result)
+    made_on = machine(records.environment_of(folder / landmarks.FILE))
+    counts = [count(frame["trial"].nunique(), "trial") for frame in (chosen, changed, full)]
     return {
-        "machine": f"*{machine(records.environment_of(folder / landmarks.FILE))}*",
+        "machine": f"*{made_on} {counts[0]} of the tables on landmarks and rules, {counts[1]} of "
+        f"the tables on conditions, {counts[2]} of the table on full kernel ridge regression.*",
         "paper-gains": tables.paper_gains(paper, landmarks.DATASETS),
         "rows": tables.chosen_rows(chosen),
         "classes": tables.class_table(chosen),

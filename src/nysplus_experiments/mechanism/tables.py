@@ -34,7 +34,7 @@ def gains(rows: pd.DataFrame, column: str = "accuracy") -> pd.DataFrame:
     known = rows[rows["rule"] != ALL_ROWS]
     wide = known.pivot(index=["dataset", "n", "trial"], columns="rule", values=column)
     differences = wide.sub(wide[UNIFORM], axis="index").drop(columns=UNIFORM)
-    found = differences.stack().rename("gain").reset_index()
+    found = differences.stack().dropna().rename("gain").reset_index()
     order = list(dict.fromkeys(rows["dataset"]))
     return found.sort_values(
         ["dataset", "n", "trial"],
@@ -57,8 +57,9 @@ def _mean(rows: pd.DataFrame, rule: str, column: str) -> float:
     return float(rows.loc[rows["rule"] == rule, column].mean())
 
 
-def _most_frequent(names: pd.Series) -> str:
-    return str(names.mode().iloc[0])
+def class_name(dataset: str, label: str) -> str:
+    """Return the name of a class: the publisher numbers the classes of Letter from 1 to 26."""
+    return chr(ord("A") + int(label) - 1) if dataset == "letter" else label
 
 
 def chosen_rows(rows: pd.DataFrame) -> str:
@@ -86,7 +87,7 @@ def class_table(rows: pd.DataFrame) -> str:
         selected = own[own["rule"] == MARGIN]
         cells = [f"{_mean(own, rule, 'class_shift'):.1f}" for rule in (UNIFORM, MARGIN)]
         for end in ("most", "least"):
-            name = _most_frequent(selected[f"{end}_class"])
+            name = class_name(dataset, str(selected[f"{end}_class"].mode().iloc[0]))
             cells.append(f"{name}: {selected[f'{end}_ratio'].mean():.2f} ×")
         lines.append([title(dataset), str(n), *cells])
     header = ("data", "n", "class shift of uniform landmarks, %", "of selected landmarks, %")

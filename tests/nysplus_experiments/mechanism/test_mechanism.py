@@ -25,7 +25,7 @@ from nysplus_experiments.mechanism.geometry import effective_rank, nearest_simil
 from nysplus_experiments.mechanism.trials import Conditions, changed_trial, fit_pilot
 from nysplus_experiments.paper.methods import fit_method
 
-pytest.importorskip("pandas", reason="tables need pandas")
+pd = pytest.importorskip("pandas", reason="tables need pandas")
 DIGITS = trials.SMOKE
 FILES = {
     "landmarks": (landmarks.FILE, landmarks.LandmarkStatistics),
@@ -249,6 +249,21 @@ def test_every_table_names_the_data(measured):
     assert tables.error_table(cells).count("1,297") == 3
     assert tables.full_table(full).count("[") == 2 * 3 * 3
     assert tables.direction_table(full).count("Digits") == 3
+
+
+@pytest.mark.slow
+def test_rules_that_are_not_measured_everywhere_leave_gaps(measured):
+    rows = _frame(measured, "landmarks")
+    name = "support centroids"
+    more = rows[rows["rule"] != name].assign(dataset="letter")
+    both = pd.concat([rows, more])
+    text = tables.rule_table(both)
+    assert "nan" not in text
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {name}")]
+    assert line.count("[") == 2
+    assert line.count(tables.MISSING) == 2
+    assert tables.class_name("letter", "8") == "H"
+    assert tables.class_name("ijcnn1", "-1") == "-1"
 
 
 def test_gains_of_the_paper_are_those_of_its_results():
