@@ -22,7 +22,7 @@ from nysplus_experiments.paper.trial import ALPHA, Codes, Trial, codes_of
 # All rows of MNIST and IJCNN would take eight and sixteen times as long; the effect of the number
 # of rows is measured as a condition of its own.
 MAX_TRAIN_ROWS, MAX_TEST_ROWS = 7_500, 10_000
-TRIALS = 5
+TRIALS = 4
 SMOKE = "digits"  # comes with scikit-learn
 NEIGHBOURS = 10
 # Rows whose distances are computed at once.
