@@ -73,7 +73,7 @@ def _body(match: re.Match[str], parts: dict[str, str]) -> str:
 #: Experiments with a page; each has ``PAGE`` in its module ``page``.
 PAGES = (
     *("paper", "speed", "scale", "formats", "integers", "selection", "kilobytes", "tables"),
-    *("numerics", "explain", "conformal", "distillation"),
+    *("numerics", "explain", "conformal", "distillation", "mechanism"),
 )
 
 

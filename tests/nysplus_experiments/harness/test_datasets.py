@@ -608,6 +608,22 @@ def test_feature_scaling(places, monkeypatch):
     assert not split.X_test[:, 1:].any()
 
 
+def test_another_scaling_than_the_datasets_own(places, monkeypatch):
+    rng = np.random.RandomState(0)
+    X, X_test = rng.rand(14, 9) * np.arange(1, 10), rng.rand(7, 9)
+    X[:, 3] = 5.0
+    save_shuttle(places[0], 0, monkeypatch, X_train=X, X_test=X_test)
+    split = datasets.load("shuttle", scaling="standard")
+    varied = np.arange(9) != 3
+    np.testing.assert_allclose(split.X_train.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(split.X_train[:, varied].std(axis=0), 1.0)
+    assert not split.X_test[:, 3].any()
+    expected = (X_test[:, 0] - X[:, 0].mean()) / X[:, 0].std()
+    np.testing.assert_allclose(split.X_test[:, 0], expected)
+    split = datasets.load("shuttle", scaling="global")
+    np.testing.assert_allclose(split.X_train, (X - X.min()) / (X.max() - X.min()))
+
+
 def test_narrow_integers_do_not_overflow(places, monkeypatch):
     X = np.zeros((14, 9), np.int16)
     X[0], X[1] = -32768, 32767

@@ -27,7 +27,7 @@ from nysplus_experiments.harness.datasets.registry import (
     describe,
     find,
 )
-from nysplus_experiments.harness.datasets.splits import Split, load
+from nysplus_experiments.harness.datasets.splits import Scaling, Split, load
 
 __all__ = [
     "DATASETS",
@@ -36,6 +36,7 @@ __all__ = [
     "DatasetNotFound",
     "Presence",
     "RemoteFile",
+    "Scaling",
     "Source",
     "Split",
     "cache_folder",

@@ -12,6 +12,8 @@ from nysplus_experiments.harness.datasets.formats import Array, Arrays, DatasetE
 from nysplus_experiments.harness.datasets.publishers import SPLIT_KEYS, check, fetch
 from nysplus_experiments.harness.datasets.registry import DATASETS, Dataset, find, not_found, row_of
 
+Scaling = Literal["global", "feature", "standard"]
+
 
 @dataclass(frozen=True)
 class Split:
@@ -54,12 +56,15 @@ def load(
     *,
     download: bool = True,
     public_split: bool = False,
+    scaling: Scaling | None = None,
     dtype: DTypeLike = np.float64,
 ) -> Split:
     """Load a dataset, split and scaled as in the paper.
 
     ``trial`` is the seed of a random split. ``public_split`` takes the publisher's split of a
-    dataset that the paper split anew. Labels are as the publisher writes them.
+    dataset that the paper split anew. ``scaling`` replaces the dataset's own: by one range of all
+    features, by the range of each feature, or to mean 0 and variance 1 of each feature. Labels are
+    as the publisher writes them.
     """
     row, dtype = row_of(name), np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
@@ -73,7 +78,7 @@ def load(
     notes = [*row.notes, *(str(note) for note in arrays.get("notes", ()))]
     X, y, X_test, y_test = _divide(row, arrays, int(trial), public_split, notes)
     notes = [*row.count_notes(len(X), len(X_test)), *notes]
-    X, X_test = _scale(X, X_test, row.scaling, dtype)
+    X, X_test = _scale(X, X_test, scaling or row.scaling, dtype)
     y, y_test = y.astype(np.int64), y_test.astype(np.int64)
     return Split(name, X, y, X_test, y_test, row.gamma, tuple(notes))
 
@@ -135,16 +140,18 @@ def _first_occurrences(X: Array, y: Array) -> tuple[Array, int]:
     return np.sort(first), n_both
 
 
-def _scale(
-    X: Array, X_test: Array, scaling: Literal["global", "feature"], dtype: np.dtype[Any]
-) -> tuple[Array, Array]:
+def _scale(X: Array, X_test: Array, scaling: Scaling, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     """Scale by the training range: (x - min) / (max - min), 0 where the range is empty.
 
-    The range is taken in float64, so that narrow integer types cannot overflow.
+    Standardised features have the mean in place of the least value, and the deviation in place of
+    the range. Both are taken in float64, so that narrow integer types cannot overflow.
     """
-    axis = None if scaling == "global" else 0
-    low = np.asarray(X.min(axis=axis), dtype=np.float64)
-    span = np.asarray(X.max(axis=axis), dtype=np.float64) - low
+    if scaling == "standard":
+        low, span = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    else:
+        axis = None if scaling == "global" else 0
+        low = np.asarray(X.min(axis=axis), dtype=np.float64)
+        span = np.asarray(X.max(axis=axis), dtype=np.float64) - low
     constant = span == 0.0
     scaled = []
     for rows in (X, X_test):
