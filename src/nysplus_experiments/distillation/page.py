@@ -10,6 +10,8 @@ from nysplus_experiments.distillation.students import (
     DESIGN,
     FILE,
     FOREST,
+    LIGHTGBM,
+    SVM,
     TABLES,
     TEACHERS,
     Student,
@@ -19,7 +21,6 @@ from nysplus_experiments.harness.pages import Page
 from nysplus_experiments.harness.raw_tables import SOURCES
 from nysplus_experiments.harness.statistics import estimate
 from nysplus_experiments.harness.tables import MISSING, interval, machine, markdown
-from nysplus_experiments.tables.peers import LIGHTGBM, SVM
 
 TITLES = {LIGHTGBM: "LightGBM", SVM: "SVC / SVR", FOREST: "random forest"}
 SCORES = ["fitted_score", "teacher_score", "student_score", "kept_score"]
