@@ -91,7 +91,8 @@ class Benchmark:
         filled = scores.apply(lambda column: column.fillna(scores[CONSTANT])).stack()
         means = filled.groupby(["table", "size", "system"]).mean().rename("score").to_frame()
         grouped = self.fits.groupby(["table", "size", "system"])
-        for column in ("log_loss", "bytes", "fit_cpu_seconds", "predict_cpu_seconds", "fit_mb"):
+        seconds = ("fit_cpu_seconds", "predict_cpu_seconds")
+        for column in ("new_score", "log_loss", "bytes", *seconds, "fit_mb"):
             means[column] = grouped[column].mean()
         means["model"] = grouped["score"].count() > 0
         return means
