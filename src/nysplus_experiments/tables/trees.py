@@ -3,7 +3,8 @@
 A tree is stored in pre-order with one bit a node that tells leaves from splits. A split has the
 number of its feature and a threshold in float16; thresholds of a feature have float32 where float16
 would move a training row to the other side. Splits that occur often are stored once, in a table,
-where that takes fewer bytes. Leaves are integers of 8 bits with a float16 scale for each tree.
+where that takes fewer bytes. Leaves are integers of 8 bits with a float16 scale for each tree, in a
+unit of all trees: targets may be of any size.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LEAF_BITS, SCALE_BITS = 8, 16
-#: Number of trees, of features and of outputs, depth.
+#: Number of trees (two bytes), outputs, depth, and the unit of all scales in float32.
 HEADER_BYTES = 8
 #: Rows that are predicted together.
 _BLOCK = 2000
@@ -100,8 +101,9 @@ class Trees:
         largest = np.zeros(self.n_trees)
         np.maximum.at(largest, tree, np.abs(self.value).max(axis=1))
         most = 2 ** (LEAF_BITS - 1) - 1
-        scale = np.maximum(largest / most, np.finfo(np.float16).tiny).astype(np.float16)
-        scale = scale.astype(np.float64)[tree, None]
+        unit = max(float(largest.max(initial=0.0)), np.finfo(np.float64).tiny) / most
+        relative = np.maximum(largest / most / unit, np.finfo(np.float16).tiny).astype(np.float16)
+        scale = unit * relative.astype(np.float64)[tree, None]
         return np.clip(np.round(self.value / scale), -most, most) * scale
 
     @property

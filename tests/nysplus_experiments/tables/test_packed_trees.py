@@ -84,6 +84,18 @@ def test_rounding_moves_no_training_row():
     assert np.unique(packed.value[packed.feature < 0]).size <= 3
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_leaves_are_rounded_in_the_unit_of_the_target(unit):
+    def stump(*values):
+        leaves = (Node(-1, 0.0, True, None, None, unit * v) for v in values)
+        return Node(0, 0.5, True, *leaves)
+
+    X = np.linspace(0, 1, 20, dtype=np.float32)[:, None]
+    packed = trees_of([stump(-1.0, 0.3), stump(1e-3, -4e-4)], 1).rounded(X)
+    leaves = packed.value[packed.feature < 0, 0] / unit
+    np.testing.assert_allclose(leaves, [-1.0, 0.3, 1e-3, -4e-4], rtol=0.02)
+
+
 def test_the_bytes_of_two_stumps_are_counted_bit_by_bit():
     def stump(feature, threshold):
         return Node(
