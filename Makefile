@@ -139,7 +139,7 @@ kilobytes: $(READY)  ## compact models against the peers: two hours; fills docs/
 	$(BIN)/nysplus bench kilobytes
 	$(BIN)/nysplus bench pages kilobytes
 
-tables: $(READY)  ## ordinary tables against gradient boosting: many hours; fills docs/results/tables.md (needs NYSPLUS_DATA)
+tables: $(READY)  ## accuracy per byte on tables, ten systems: many hours; fills docs/results/tables.md (needs NYSPLUS_DATA)
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/nysplus bench tables
 	$(BIN)/nysplus bench pages tables

@@ -10,7 +10,9 @@ from nysplus_experiments.distillation.students import (
     DESIGN,
     FILE,
     FOREST,
+    LIGHTGBM,
     SCORES,
+    SVM,
     TABLES,
     TEACHERS,
     Student,
@@ -20,7 +22,6 @@ from nysplus_experiments.harness.pages import Page
 from nysplus_experiments.harness.raw_tables import SOURCES
 from nysplus_experiments.harness.statistics import estimate
 from nysplus_experiments.harness.tables import MISSING, interval, machine, markdown
-from nysplus_experiments.tables.peers import LIGHTGBM, SVM
 
 TITLES = {LIGHTGBM: "LightGBM", SVM: "SVC / SVR", FOREST: "random forest"}
 # Gains over the model fitted to y, and the scores that they are computed from.

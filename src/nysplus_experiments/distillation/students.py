@@ -8,9 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._distillation.comparison import STUDENT, better_of
@@ -25,12 +27,14 @@ from nysplus_experiments.harness.raw_tables import (
     load_table,
 )
 from nysplus_experiments.harness.records import Row
+from nysplus_experiments.speed.peers import SVC_C
 from nysplus_experiments.tables.fits import Scores, in_single_threads
-from nysplus_experiments.tables.peers import LIGHTGBM, METHODS, SVM
 from nysplus_experiments.tables.pipelines import preprocessing
+from nysplus_experiments.tables.systems import lightgbm
 
 FILE, BUDGET, SEEDS = "students.csv", "16kB", (0, 1, 2)
-FOREST, N_TREES = "forest", 200
+LIGHTGBM, SVM, FOREST = "lightgbm", "svm", "forest"
+N_TREES = 200
 #: Tables whose training rows set the number of synthetic rows, the length of runs and their styles.
 DESIGN = ("abalone3", "spambase", "wine_quality_white", "wall_robot", "wine_quality_reg")
 SCORES = ("teacher_score", "fitted_score", "student_score", "kept_score")
@@ -41,15 +45,23 @@ TABLES = (
 )
 
 
-def _forest(frame: pd.DataFrame, regression: bool, seed: int) -> Any:
+def _svm(regression: bool, seed: int) -> Any:
+    if not regression:
+        return make_pipeline(preprocessing(), SVC(C=SVC_C))
+    # The tube of SVR has a width in units of the target.
+    model = TransformedTargetRegressor(SVR(C=SVC_C), transformer=StandardScaler())
+    return make_pipeline(preprocessing(), model)
+
+
+def _forest(regression: bool, seed: int) -> Any:
     kind = RandomForestRegressor if regression else RandomForestClassifier
     return make_pipeline(preprocessing(encoding="ordinal"), kind(N_TREES, random_state=seed))
 
 
-#: From a frame, whether values are predicted, and a seed to an unfitted teacher.
-TEACHERS: dict[str, Callable[[pd.DataFrame, bool, int], Any]] = {
-    LIGHTGBM: METHODS[LIGHTGBM].make,
-    SVM: METHODS[SVM].make,
+#: From whether values are predicted and a seed to an unfitted teacher.
+TEACHERS: dict[str, Callable[[bool, int], Any]] = {
+    LIGHTGBM: lightgbm.estimator,
+    SVM: _svm,
     FOREST: _forest,
 }
 
@@ -105,7 +117,7 @@ def _fitted(table: str, seed: int) -> tuple[TableSplit, Any, float]:
 def measure_student(table: str, name: str, seed: int) -> Student:
     """Fit a teacher and its student."""
     split, fitted, seconds = _fitted(table, seed)
-    teacher = TEACHERS[name](split.X, split.regression, seed).fit(split.X, split.y)
+    teacher = TEACHERS[name](split.regression, seed).fit(split.X, split.y)
     options: dict[str, Any] = {"budget": BUDGET, "encoder": "auto", "random_state": seed}
     taught = measure(fit_student, teacher, split.X, split.y, **options)
     student: Any = taught.result

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from nysplus_experiments.harness.datasets import DatasetNotFound
+from nysplus_experiments.harness.datasets import DATASETS, DatasetNotFound, find
 from nysplus_experiments.harness.datasets.splits import row_keys
 
 TEST_SHARE = 0.3
@@ -49,10 +49,22 @@ TABLES = {
     **{name: TableSource(f"tables/{name}", regression=True) for name in _REGRESSION},
     "california": TableSource("california_housing", regression=True),
 }
-SOURCES = TABLES | {
-    SYNTHETIC: TableSource(""),
-    SYNTHETIC_REGRESSION: TableSource("", regression=True),
+#: The datasets of the paper, and Pendigits: all columns are numbers.
+PAPER_SETS = {
+    name: TableSource(name)
+    for name in (
+        *("letter", "pendigits", "usps", "mnist", "cod_rna", "ijcnn1", "shuttle", "covtype"),
+        *("har", "buzz", "svhn"),
+    )
 }
+SOURCES = (
+    TABLES
+    | PAPER_SETS
+    | {
+        SYNTHETIC: TableSource(""),
+        SYNTHETIC_REGRESSION: TableSource("", regression=True),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -75,14 +87,16 @@ class Table:
     y: np.ndarray
     regression: bool
 
-    def split(self, seed: int, max_train: int | None = None) -> TableSplit:
+    def split(
+        self, seed: int, max_train: int | None = None, max_test: int | None = None
+    ) -> TableSplit:
         """Return shuffled rows, 30 % of them for testing, with the shares of the classes kept."""
         rows = np.arange(len(self.y))
         groups = None if self.regression else self.y
         train, test = train_test_split(
             rows, test_size=TEST_SHARE, random_state=seed, stratify=groups
         )
-        train = train[:max_train]
+        train, test = train[:max_train], test[:max_test]
         keys = row_keys(_matrix(self.frame))
         frame, y = self.frame, self.y
         return TableSplit(
@@ -99,6 +113,8 @@ def load_table(name: str) -> Table:
     if not source.file:
         return _synthetic(source.regression)
     path = Path(os.environ.get("NYSPLUS_DATA", ".")).expanduser() / f"{source.file}.npz"
+    if source.file in DATASETS:  # also in the user's cache, where `nysplus datasets fetch` puts it
+        path = find(source.file) or path
     if not path.is_file():
         raise DatasetNotFound(f"{path} does not exist. Set NYSPLUS_DATA to the folder of the data.")
     with np.load(path, allow_pickle=False) as arrays:

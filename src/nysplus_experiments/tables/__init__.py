@@ -1,12 +1,12 @@
-"""Accuracy on ordinary tables with raw columns, against gradient boosting and pipelines."""
+"""Accuracy per byte on tables with raw columns, against gradient boosting and pipelines."""
 
 from nysplus_experiments.harness.bench import steps
 
 STEPS = steps(
     __name__,
     {
-        "peers": "peers",
-        "ours": "ours",
+        "bytes": "fits",
+        "again": "again",
         "seconds": "seconds",
         "csv": "csv_files",
         "exports": "exports",

@@ -1,24 +1,31 @@
-"""Compare methods table by table: differences of accuracy, ratios of errors, wins and losses."""
+"""Compare systems table by table at each size: ranks, fronts, margins, wins and losses."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.raw_tables import SOURCES
 from nysplus_experiments.tables import fits
-from nysplus_experiments.tables.peers import CATBOOST, LIGHTGBM, LIGHTGBM_CODES, XGBOOST
+from nysplus_experiments.tables.systems import all_systems
 
-#: Tables on which the recipe of tables was designed.
+OURS, CONSTANT, LIGHTGBM = "nysplus", "constant", "lightgbm"
+BOOSTING = (LIGHTGBM, "xgboost", "catboost")
+#: Tables on which the recipe of tables was designed, and datasets whose test scores were in view
+#: when the defaults of `refine` and `budget` were developed.
 DESIGN = (
     *("abalone", "adult", "artificial_characters", "churn", "concrete", "credit_default"),
     *("eeg_eye_state", "elevators", "house_16h", "krkopt", "miami_housing", "parkinsons"),
     *("segment", "seoul_bike", "spambase", "vehicle_coupon", "wall_robot", "wine_quality_white"),
+    *("letter", "usps", "mnist", "pendigits", "ijcnn1", "covtype", "magic"),
 )
 GROUPS: dict[str, Callable[[str], bool]] = {
     "all": lambda table: True,
@@ -29,65 +36,196 @@ GROUPS: dict[str, Callable[[str], bool]] = {
 TIE_POINTS, TIE_SHARE = 0.2, 0.01
 
 
-def read(results: Path) -> pd.DataFrame:
-    """Return the fits of all methods, the last of each key."""
-    files = (results / "tables" / file for file in (fits.PEERS_FILE, fits.OURS_FILE))
-    rows = [row for file in files for row in records.read_last(file, fits.TableFit)]
-    return records.frame(rows, fits.TableFit)
-
-
 def is_regression(table: str) -> bool:
     """Tell tables of numbers from tables of classes."""
     return SOURCES[table].regression
 
 
-def by_method(found: pd.DataFrame, mode: str = fits.CAPPED, column: str = "score") -> pd.DataFrame:
-    """Return the scores of a mode, one row a table and seed, one column a method."""
-    own = found[found["mode"] == mode]
-    return own.pivot(index=["table", "seed"], columns="method", values=column).astype(float)
+def read(results: Path) -> pd.DataFrame:
+    """Return the fits of all systems, the last of each key."""
+    rows = [
+        row
+        for system in all_systems()
+        for row in records.read_last(results / "tables" / fits.file_of(system), fits.TableFit)
+    ]
+    found = records.frame(rows, fits.TableFit)
+    numbers = ["score", "new_score", "log_loss", "bytes", "predict_cpu_seconds", "fit_mb"]
+    return found.astype(dict.fromkeys(numbers, float))
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """The fits of the tables and systems that can be compared.
+
+    A table counts once our models of all sizes are there, a system once it has all of these tables.
+    Each table has the seeds that all of these systems have in common.
+    """
+
+    fits: pd.DataFrame
+    tables: tuple[str, ...]
+    systems: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: pd.DataFrame) -> Benchmark:
+        """Choose tables, systems and seeds."""
+        seeds = _complete_seeds(found)
+        tables = tuple(table for table in fits.BENCHMARK if (OURS, table) in seeds)
+        systems = tuple(
+            name
+            for name in dict.fromkeys(found["system"])
+            if all(seeds.get((name, t), set()) & seeds[OURS, t] for t in tables)
+        )
+        common = {t: set.intersection(*(seeds[name, t] for name in systems)) for t in tables}
+        keys = zip(found["system"], found["table"], found["seed"], strict=True)
+        keep = [name in systems and seed in common.get(table, ()) for name, table, seed in keys]
+        return cls(found[keep], tuple(table for table in tables if common[table]), systems)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Means over the seeds by table, size and system.
+
+        Where a system has no model of a size, the score is that of the constant prediction, and
+        ``model`` is False.
+        """
+        scores = self.fits.set_index(["table", "size", "seed", "system"])["score"].unstack()
+        filled = scores.apply(lambda column: column.fillna(scores[CONSTANT])).stack()
+        means = filled.groupby(["table", "size", "system"]).mean().rename("score").to_frame()
+        grouped = self.fits.groupby(["table", "size", "system"])
+        seconds = ("fit_cpu_seconds", "predict_cpu_seconds")
+        for column in ("new_score", "log_loss", "bytes", *seconds, "fit_mb"):
+            means[column] = grouped[column].mean()
+        means["model"] = grouped["score"].count() > 0
+        return means
+
+    @property
+    def compared(self) -> list[str]:
+        """The systems without the constant prediction, ours first."""
+        others = [name for name in self.systems if name not in (OURS, CONSTANT)]
+        return [OURS, *others]
+
+    def wide(self, size: str, column: str = "score") -> pd.DataFrame:
+        """Return the means of a size: one row a table, one column a system."""
+        own = self.cells[self.cells.index.get_level_values("size") == size][column]
+        own = own.droplevel("size").unstack("system")
+        return own.reindex(index=list(self.tables), columns=self.compared)
+
+    def some(self, keep: Callable[[str], bool]) -> Benchmark:
+        """Return the benchmark of some of the tables."""
+        tables = tuple(table for table in self.tables if keep(table))
+        return Benchmark(self.fits[self.fits["table"].isin(tables)], tables, self.systems)
+
+
+def _complete_seeds(found: pd.DataFrame) -> dict[tuple[str, str], set[int]]:
+    """Return the seeds for which a system has all sizes of a table."""
+    sizes = found.groupby(["system", "table", "seed"])["size"].nunique()
+    seeds: dict[tuple[str, str], set[int]] = {}
+    for (system, table, seed), count in sizes.items():
+        if count == len(fits.SIZES) and table in fits.BENCHMARK:
+            seeds.setdefault((system, table), set()).add(seed)
+    return seeds
+
+
+# -- ranks and fronts ----------------------------------------------------------------------------
+
+
+def _signed_errors(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return numbers of which smaller ones are better: errors, or minus the accuracy."""
+    sign = np.array([1.0 if is_regression(table) else -1.0 for table in scores.index])
+    return scores.mul(sign, axis=0)
+
+
+def ranks(bench: Benchmark, size: str) -> pd.DataFrame:
+    """Return the rank of each system on each table, 1 for the best; ties share their ranks."""
+    return _signed_errors(bench.wide(size)).rank(axis=1)
+
+
+def critical_difference(n_systems: int, n_tables: int) -> float:
+    """Return the difference of mean ranks beyond which two systems differ (Nemenyi, 5 %).
+
+    >>> round(critical_difference(5, 30), 2)
+    1.11
+    """
+    q = stats.studentized_range.ppf(0.95, n_systems, np.inf) / math.sqrt(2)
+    return float(q * math.sqrt(n_systems * (n_systems + 1) / (6 * n_tables)))
+
+
+def front(bench: Benchmark, table: str) -> pd.DataFrame:
+    """Return the models of a table that no other one beats in bytes and score, smallest first."""
+    own = bench.cells.loc[table]
+    own = own[own["model"] & (own.index.get_level_values("system") != CONSTANT)]
+    order = own.assign(error=own["score"] if is_regression(table) else -own["score"])
+    order = order.sort_values(["bytes", "error"])
+    best_before = order["error"].cummin().shift(fill_value=np.inf)
+    return order[order["error"] < best_before]
+
+
+def better(first: float, second: float, regression: bool) -> int:
+    """Return 1 if the first score is better, −1 if it is worse, 0 for a tie."""
+    if regression:
+        return int(first < second * (1 - TIE_SHARE)) - int(first > second * (1 + TIE_SHARE))
+    return int(first > second + TIE_POINTS) - int(first < second - TIE_POINTS)
+
+
+def outcomes(bench: Benchmark, size: str, other: str) -> pd.Series:
+    """Return 1, 0 or −1 for each table: our model is better than another of the size, or worse."""
+    wide = bench.wide(size)
+    return pd.Series(
+        {t: better(wide.loc[t, OURS], wide.loc[t, other], is_regression(t)) for t in wide.index},
+        dtype=float,
+    )
+
+
+def unbeaten(bench: Benchmark, size: str) -> pd.Series:
+    """Return for each table whether no other system of the size is better than ours, ties aside."""
+    others = [outcomes(bench, size, other) >= 0 for other in bench.compared[1:]]
+    return pd.concat(others, axis=1).all(axis=1) if others else pd.Series(dtype=bool)
+
+
+def normalised(bench: Benchmark) -> pd.DataFrame:
+    """Return scores from 0, the constant prediction, to 1, the best model of all sizes.
+
+    One row a table and size, one column a system; worse than constant is 0.
+    """
+    scores = bench.cells["score"].unstack("system")
+    tables = scores.index.get_level_values("table")
+    sign = np.array([1.0 if is_regression(table) else -1.0 for table in tables])
+    errors = scores.mul(sign, axis=0)
+    best = errors.min(axis=1).groupby(tables).transform("min")
+    span = (errors[CONSTANT] - best).clip(lower=1e-12)
+    share = errors.rsub(errors[CONSTANT], axis=0).div(span, axis=0).clip(lower=0.0)
+    return share.reindex(columns=bench.compared)
+
+
+# -- margins over models with defaults -----------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Opponent:
-    """The best of some methods on each table, by the mean of its test scores over the seeds."""
+    """The best of some systems without a limit on each table, by its mean test score."""
 
     title: str
-    methods: tuple[str, ...]
-    optional: tuple[str, ...] = ()
+    systems: tuple[str, ...]
 
-    def scores(self, wide: pd.DataFrame) -> pd.Series:
-        """Return scores by table and seed, for tables that have all methods."""
-        chosen = [self._best(str(table), own) for table, own in wide.groupby(level="table")]
-        return pd.concat([*chosen, pd.Series(dtype=float, index=wide.index[:0])])
-
-    def _best(self, table: str, own: pd.DataFrame) -> pd.Series:
-        found = own.reindex(columns=[*self.methods, *self.optional]).dropna(axis=1, how="all")
-        if not set(self.methods) <= set(found.columns):
-            return pd.Series(dtype=float, index=own.index[:0])
-        common = found.dropna()
-        means = common.mean()
-        return common[means.idxmin() if is_regression(table) else means.idxmax()]
+    def scores(self, bench: Benchmark) -> pd.Series:
+        """Return the score of each table; none where a system is missing."""
+        if not set(self.systems) <= set(bench.systems):
+            return pd.Series(dtype=float)
+        wide = bench.wide(fits.UNLIMITED)[list(self.systems)]
+        return pd.Series(
+            {t: wide.loc[t].min() if is_regression(t) else wide.loc[t].max() for t in wide.index},
+            dtype=float,
+        )
 
 
-LIGHTGBM_BETTER = Opponent("LightGBM", (LIGHTGBM,), (LIGHTGBM_CODES,))
-UNREFINED = Opponent("the unrefined model", ("unrefined",))
-BEST_OF_THREE = Opponent("best of three", (LIGHTGBM, XGBOOST, CATBOOST), (LIGHTGBM_CODES,))
+LIGHTGBM_DEFAULTS = Opponent("LightGBM, defaults", (LIGHTGBM,))
+BEST_OF_THREE = Opponent("best of three, defaults", BOOSTING)
 
 
 def margins(own: pd.Series, theirs: pd.Series) -> pd.Series:
-    """Return by table and seed the difference in points, or the ratio of the errors."""
+    """Return by table the difference in points, or the ratio of the errors."""
     first, second = own.dropna().align(theirs.dropna(), join="inner")
-    regression = [is_regression(table) for table in first.index.get_level_values("table")]
+    regression = [is_regression(table) for table in first.index]
     return (first / second).where(regression, first - second)
-
-
-def by_table(margin: pd.Series) -> pd.Series:
-    """Return the mean difference, or the geometric mean of the ratios, of each table."""
-    means = {
-        str(table): float(np.exp(np.log(own).mean()) if is_regression(str(table)) else own.mean())
-        for table, own in margin.groupby(level="table")
-    }
-    return pd.Series(means, dtype=float)
 
 
 @dataclass(frozen=True)
@@ -110,9 +248,9 @@ def verdict(margin: pd.Series, regression: bool) -> Verdict | None:
         return None
     if regression:
         mean, worst = float(np.exp(np.log(own).mean())), own.idxmax()
-        wins, losses = int((own < 1 - TIE_SHARE).sum()), int((own > 1 + TIE_SHARE).sum())
+        signs = [better(ratio, 1.0, True) for ratio in own]
     else:
         mean, worst = float(own.mean()), own.idxmin()
-        wins, losses = int((own > TIE_POINTS).sum()), int((own < -TIE_POINTS).sum())
-    ties = len(own) - wins - losses
-    return Verdict(mean, float(own.median()), float(own[worst]), str(worst), wins, ties, losses)
+        signs = [better(points, 0.0, False) for points in own]
+    counts = (signs.count(1), signs.count(0), signs.count(-1))
+    return Verdict(mean, float(own.median()), float(own[worst]), str(worst), *counts)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import make_pipeline
 
 from nysplus_experiments.harness import measurement
 from nysplus_experiments.harness.bench import BenchOptions
@@ -26,11 +27,11 @@ from nysplus_experiments.harness.raw_tables import (
     nominal_columns,
 )
 from nysplus_experiments.harness.records import Row
-from nysplus_experiments.tables import ours
-from nysplus_experiments.tables.fits import CAPPED, MAX_TRAIN, SEEDS, Scores, in_single_threads
+from nysplus_experiments.tables.fits import MAX_TRAIN, Scores, in_single_threads
 from nysplus_experiments.tables.pipelines import PIPELINES, preprocessing
+from nysplus_experiments.tables.systems.nysplus import estimator
 
-FILE = "csv.csv"
+FILE, BUDGET, SEEDS = "csv.csv", "64kB", (0, 1, 2)
 TABLES = ("adult", "churn", "hr_job_change", "vehicle_coupon", "spambase")
 RAW = "raw frame"
 
@@ -61,29 +62,28 @@ def read_back(frame: pd.DataFrame) -> pd.DataFrame:
 def split_of(name: str, seed: int) -> TableSplit:
     """Return the rows of a fit: the split of the table, as its CSV file has it."""
     table = load_table(name)
-    return replace(table, frame=read_back(table.frame)).split(seed, MAX_TRAIN[CAPPED])
+    return replace(table, frame=read_back(table.frame)).split(seed, MAX_TRAIN)
 
 
-def make_model(pipeline: str, frame: pd.DataFrame, seed: int) -> tuple[Any, Any]:
-    """Return an unfitted model and the function that counts its bytes."""
+def make_model(pipeline: str, seed: int) -> Any:
+    """Return an unfitted pipeline that ends in a model of this library."""
     if pipeline == RAW:
-        how = ours.METHODS[ours.BUDGET]
-        return how.make(frame, False, seed), how.stored_bytes
+        return make_pipeline(estimator(False, seed, BUDGET))
     before = preprocessing(*PIPELINES[pipeline])
-    return ours.piped(before, False, seed), ours.piped_bytes
+    return make_pipeline(before, estimator(False, seed, BUDGET, encoder=None))
 
 
 def measure(table: str, pipeline: str, seed: int) -> CsvFit:
     """Fit one model to the rows of a CSV file."""
     split = split_of(table, seed)
-    model, stored_bytes = make_model(pipeline, split.X, seed)
+    model = make_model(pipeline, seed)
     np.random.seed(seed)  # the folds of TargetEncoder, which has no seed in newer versions
     fitted = measurement.measure(model.fit, split.X, split.y)
     scores = Scores(split, fitted.result.predict(split.X_test))
     return CsvFit(
         *(table, pipeline, seed),
         accuracy=scores.on(np.ones(len(split.y_test), bool)),
-        bytes=stored_bytes(fitted.result),
+        bytes=int(fitted.result[-1].model_bytes_),
         fit_cpu_seconds=fitted.cpu_seconds,
         rows=len(split.y),
         test_rows=len(split.y_test),

@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nysplus import load
+from nysplus import Refinement, load
 from nysplus.export import to_json, to_onnx
 from nysplus_experiments.harness.bench import BenchOptions, load_from_tests
 from nysplus_experiments.harness.raw_tables import TABLES, available_tables, nominal_columns
 from nysplus_experiments.harness.records import Row
 from nysplus_experiments.tables.fits import (
-    CAPPED,
     SMOKE_TABLES,
     in_single_threads,
     split_of,
 )
-from nysplus_experiments.tables.ours import small_model
+from nysplus_experiments.tables.systems.nysplus import estimator
 
 FILE = "exports.csv"
 N_ROWS = 2000
@@ -89,11 +88,16 @@ def changed(frame: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
     return rows[rows.columns[::-1]], unseen
 
 
+def small_model(regression: bool) -> Any:
+    """Return an unfitted model of few bits that takes little time."""
+    return estimator(regression, 0, "4kB", refine=Refinement(search=False))
+
+
 @lru_cache(maxsize=1)  # the formats of a table follow each other
 def fitted(table: str) -> Fitted:
     """Return the model of a table, and the rows to compare."""
-    split = split_of(CAPPED, table, 0)
-    model = small_model(split.X, split.regression, 0).fit(split.X, split.y)
+    split = split_of(table, 0)
+    model = small_model(split.regression).fit(split.X, split.y)
     rows, unseen = changed(split.X_test, 0)
     raw = model._model.columns.schema.read(rows)
     return Fitted(model, rows, raw, unseen)
@@ -147,7 +151,7 @@ def measure(table: str, format: str) -> ExportCheck:
     expected = case.scores(format)
     with TemporaryDirectory() as folder:
         scores = FORMATS[format](case, Path(folder))
-    regression = split_of(CAPPED, table, 0).regression
+    regression = split_of(table, 0).regression
     return ExportCheck(
         table,
         format,

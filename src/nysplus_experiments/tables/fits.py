@@ -1,25 +1,22 @@
-"""Fit a method to a table and score it: one record a table, method, seed and number of rows.
+"""Fit a system to a table within a number of bytes, and score it: one record a fit.
 
-All methods get the same frame: categories of strings, gaps as NaN, numbers as they are. The seed is
-that of the split and of the method. Each fit has one thread, and its time is processor time, which
+All systems get the same frame: categories of strings, gaps as NaN, numbers as they are. The seed is
+that of the split and of the system. Each fit has one thread, and its time is processor time, which
 other processes hardly change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
-from importlib import import_module
-from importlib.util import find_spec
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from nysplus_experiments.harness import measurement
 from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.raw_tables import (
+    PAPER_SETS,
     SYNTHETIC,
     SYNTHETIC_REGRESSION,
     TABLES,
@@ -29,106 +26,128 @@ from nysplus_experiments.harness.raw_tables import (
     nominal_columns,
 )
 from nysplus_experiments.harness.records import Row
+from nysplus_experiments.tables.system import Model, NoModel, Rows, System
+from nysplus_experiments.tables.systems import all_systems
 
-OURS_FILE, PEERS_FILE = "ours.csv", "peers.csv"
-SEEDS = (0, 1, 2)
-CAPPED, ALL_ROWS, FEW_ROWS = "capped", "all", "few"
-#: Training rows of each mode.
-MAX_TRAIN = {CAPPED: 10_000, ALL_ROWS: None, FEW_ROWS: 500}
-#: The largest tables, which also have a mode with all rows. a9a is adult again, and left out.
-LARGEST = (
-    *("adult", "credit_default", "hr_job_change", "krkopt"),
-    *("california", "diamonds", "fried", "house_16h"),
-)
+#: Folder of the results, with one file a system.
+FOLDER = "bytes"
+UNLIMITED = "unlimited"
+#: Bytes of each size.
+SIZES = {f"{kb:g} kB": int(kb * 2**10) for kb in (0.25, 1, 4, 16, 64)} | {UNLIMITED: None}
+SEEDS = (0, 1, 2, 3, 4)
+#: Training and test rows of a split at most.
+MAX_TRAIN, MAX_TEST = 10_000, 20_000
+#: a9a is adult again, and left out.
+BENCHMARK = tuple(name for name in (*TABLES, *PAPER_SETS) if name != "a9a")
 SMOKE_TABLES = (SYNTHETIC, SYNTHETIC_REGRESSION)
-
-
-def _unchanged(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame
-
-
-@dataclass(frozen=True)
-class Method:
-    """One competitor.
-
-    ``make(frame, regression, seed)`` returns an unfitted model, ``stored_bytes`` the size of a
-    fitted one. ``library`` is the module whose version is recorded. ``prepare`` changes frames to
-    a form that the library accepts. Methods with ``nominal_only`` differ from another one on
-    tables with nominal columns only. ``modes`` are the numbers of training rows to measure with.
-    """
-
-    title: str
-    library: str
-    make: Callable[[pd.DataFrame, bool, int], Any]
-    stored_bytes: Callable[[Any], int]
-    prepare: Callable[[pd.DataFrame], pd.DataFrame] = _unchanged
-    nominal_only: bool = False
-    modes: tuple[str, ...] = (CAPPED, ALL_ROWS)
-
-    @property
-    def installed(self) -> bool:
-        """Whether the library is installed."""
-        return find_spec(self.library) is not None
-
-    @property
-    def version(self) -> str:
-        """Name and version of the library."""
-        return f"{self.library} {import_module(self.library).__version__}"
+#: Probabilities are clipped to this before their logarithm is taken.
+SMALLEST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True)
-class TableFit(Row, key="mode table method seed"):
+class TableFit(Row, key="table system size seed"):
     """One row of a file of results.
 
     ``score`` is the accuracy in percent, or the RMSE in standard deviations of the test target;
-    ``new_score`` that of the ``new_rows`` test rows that equal no training row.
+    ``new_score`` that of test rows that equal no training row. Without a score there is no model
+    of this size, and ``detail`` has the reason.
     """
 
-    mode: str
     table: str
-    method: str
+    system: str
+    size: str
     seed: int
-    score: float
+    score: float | None
     new_score: float | None
-    bytes: int
+    log_loss: float | None
+    bytes: int | None
     fit_cpu_seconds: float
+    predict_cpu_seconds: float | None
+    fit_mb: float | None
     rows: int
     test_rows: int
-    new_rows: int
     features: int
     nominal: int
+    detail: str
     version: str
 
 
 @lru_cache(maxsize=1)  # the fits of a split follow each other
-def split_of(mode: str, table: str, seed: int) -> TableSplit:
+def split_of(table: str, seed: int) -> TableSplit:
     """Return the rows of a fit."""
-    return load_table(table).split(seed, MAX_TRAIN[mode])
+    return load_table(table).split(seed, MAX_TRAIN, MAX_TEST)
 
 
-def measure(
-    methods: Mapping[str, Method], mode: str, table: str, method: str, seed: int
-) -> TableFit:
-    """Fit one method, and predict the test rows."""
-    how, split = methods[method], split_of(mode, table, seed)
-    X, X_test = how.prepare(split.X), how.prepare(split.X_test)
-    model = how.make(X, split.regression, seed)
-    fitted = measurement.measure(model.fit, X, split.y)
-    scores = Scores(split, np.ravel(fitted.result.predict(X_test)))
-    new = ~split.has_twin
-    return TableFit(
-        *(mode, table, method, seed),
-        score=scores.on(np.ones_like(new)),
-        new_score=scores.on(new) if new.any() else None,
-        bytes=how.stored_bytes(fitted.result),
-        fit_cpu_seconds=fitted.cpu_seconds,
-        rows=len(X),
-        test_rows=len(X_test),
-        new_rows=int(new.sum()),
-        features=X.shape[1],
+def training_rows(split: TableSplit, seed: int) -> tuple[Rows, np.ndarray]:
+    """Return the training rows with class codes 0, 1, …, and the label of each code."""
+    if split.regression:
+        return Rows(split.X, split.y, True, seed), np.empty(0)
+    labels, codes = np.unique(split.y, return_inverse=True)
+    return Rows(split.X, codes, False, seed), labels
+
+
+@lru_cache(maxsize=1)  # the sizes of a system follow each other
+def prepared(system: str, table: str, seed: int) -> measurement.Measure[Any]:
+    """Return the shared work of the models of limited sizes, with its time."""
+    rows, _ = training_rows(split_of(table, seed), seed)
+    return measurement.measure(all_systems()[system].prepare, rows)
+
+
+def measure(table: str, system: str, size: str, seed: int) -> TableFit:
+    """Fit one model, and predict the test rows."""
+    how, split = all_systems()[system], split_of(table, seed)
+    row = TableFit(
+        *(table, system, size, seed),
+        *(None, None, None, None),
+        fit_cpu_seconds=0.0,
+        predict_cpu_seconds=None,
+        fit_mb=None,
+        rows=len(split.y),
+        test_rows=len(split.y_test),
+        features=split.X.shape[1],
         nominal=len(nominal_columns(split.X)),
+        detail="",
         version=how.version,
     )
+    try:
+        return _measured(row, how, split)
+    except NoModel as reason:
+        return replace(row, detail=" ".join(str(reason).split()))
+
+
+def _measured(row: TableFit, how: System, split: TableSplit) -> TableFit:
+    rows, labels = training_rows(split, row.seed)
+    n_bytes = SIZES[row.size]
+    nothing = measurement.Measure(None, 0.0, 0.0, None, 0.0)
+    before = nothing if n_bytes is None else prepared(row.system, row.table, row.seed)
+    fitted = measurement.measure(how.fit, rows, n_bytes, before.result)
+    model: Model = fitted.result
+    predicted = measurement.measure(model.predict, split.X_test)
+    outputs = np.asarray(predicted.result)
+    probabilities = outputs.ndim == 2 and not split.regression
+    codes = outputs.argmax(axis=1) if probabilities else outputs
+    scores = Scores(split, np.ravel(outputs) if split.regression else labels[codes])
+    new = ~split.has_twin
+    memory = [part.added_mb for part in (before, fitted) if part.added_mb is not None]
+    return replace(
+        row,
+        score=scores.on(np.ones_like(new)),
+        new_score=scores.on(new) if new.any() else None,
+        log_loss=log_loss(outputs, labels, split.y_test) if probabilities else None,
+        bytes=model.n_bytes,
+        fit_cpu_seconds=before.cpu_seconds + fitted.cpu_seconds,
+        predict_cpu_seconds=predicted.cpu_seconds,
+        fit_mb=max(memory, default=None),
+        detail=model.detail,
+    )
+
+
+def log_loss(probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray) -> float:
+    """Return the mean log-loss; classes without a training row have the smallest probability."""
+    column = np.searchsorted(labels, truth).clip(max=len(labels) - 1)
+    own = probabilities[np.arange(len(truth)), column]
+    own = np.where(labels[column] == truth, own, 0.0)
+    return float(-np.log(own.clip(SMALLEST_PROBABILITY, 1.0)).mean())
 
 
 @dataclass(frozen=True)
@@ -147,43 +166,51 @@ class Scores:
         return 100 * float(np.mean((self.predicted == truth)[rows]))
 
 
-def plan(
-    methods: Mapping[str, Method], tables: Sequence[str], seeds: Sequence[int], modes: Sequence[str]
-) -> Iterator[tuple[str, str, str, int]]:
-    """Yield all fits, one seed after the other, without methods that a table has no use for."""
-    nominal = {name: bool(nominal_columns(load_table(name).frame)) for name in tables}
-    for seed in seeds:
-        for mode in modes:
-            for table in tables:
-                if mode == ALL_ROWS and table not in LARGEST:
-                    continue
-                for name, method in methods.items():
-                    if mode in method.modes and (nominal[table] or not method.nominal_only):
-                        yield mode, table, name, seed
-
-
 def in_single_threads(options: BenchOptions) -> dict[str, Any]:
     """Return the options of a measurement in processes of one thread each, one by default."""
     workers = 0 if options.smoke else options.integer("workers", 1)
     return {"settings": {"threads": 1}, "workers": workers, "any_machine": True}
 
 
-def run_methods(options: BenchOptions, file: str, methods: Mapping[str, Method]) -> None:
-    """Measure what a file lacks. Options: methods, seeds (a list), modes, workers."""
-    options.expect("methods", "seeds", "modes", "workers")
-    chosen = {name: methods[name] for name in options.texts("methods", [*methods], [*methods])}
-    for name, method in chosen.items():
-        if not method.installed:
-            print(f"{name} is skipped. {method.library} is not installed.")
-    chosen = {name: method for name, method in chosen.items() if method.installed}
+def file_of(system: str) -> str:
+    """Return the file of results of a system."""
+    return f"{FOLDER}/{system}.csv"
+
+
+def chosen_systems(options: BenchOptions) -> list[str]:
+    """Return the systems of the option ``systems`` that are installed."""
+    known = all_systems()
+    found = []
+    for name in options.texts("systems", [*known], [*known]):
+        if known[name].installed:
+            found.append(name)
+        else:
+            print(f"{name} is skipped. {known[name].library} is not installed.")
+    return found
+
+
+def chosen_tables(options: BenchOptions) -> list[str]:
+    """Return the tables of the command line that can be loaded; synthetic ones in a smoke run."""
     if options.smoke:
-        tables = list(SMOKE_TABLES)
-    else:
-        tables = available_tables(options.choose_datasets([*TABLES]))
-    modes = options.texts("modes", [*MAX_TRAIN], [*MAX_TRAIN])
-    options.measure(
-        *(file, TableFit),
-        plan(chosen, tables, options.integers("seeds", [0] if options.smoke else SEEDS), modes),
-        partial(measure, methods),
-        **in_single_threads(options),
-    )
+        return list(SMOKE_TABLES)
+    return available_tables(options.choose_datasets(BENCHMARK))
+
+
+def run(options: BenchOptions) -> None:
+    """Measure what is missing, seed by seed. Options: systems, sizes, seeds, workers."""
+    options.expect("systems", "sizes", "seeds", "workers")
+    sizes = options.texts("sizes", [*SIZES], [*SIZES])
+    systems, tables, failures = chosen_systems(options), chosen_tables(options), []
+    for seed in options.integers("seeds", SEEDS[:1] if options.smoke else SEEDS):
+        for system in systems:
+            tasks = [(table, system, size, seed) for table in tables for size in sizes]
+            try:
+                options.measure(
+                    *(file_of(system), TableFit, tasks, measure),
+                    **in_single_threads(options),
+                )
+            except SystemExit as failure:  # the other systems go on
+                failures.append(f"{system}, seed {seed}: {failure}")
+        options = replace(options, fresh=False)  # the first seed has put the old files aside
+    if failures:
+        raise SystemExit("\n".join(failures))

@@ -1,274 +1,361 @@
-"""Tables of the page on ordinary tables, in Markdown."""
+"""Tables of the benchmark of bytes, in Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from nysplus_experiments.harness import records
-from nysplus_experiments.harness.raw_tables import TABLES
-from nysplus_experiments.harness.tables import MISSING, markdown, percent, short, size, spread
-from nysplus_experiments.tables import csv_files, exports, fits, ours, peers, seconds
+from nysplus_experiments.harness.statistics import estimate
+from nysplus_experiments.harness.tables import MISSING, interval, markdown, percent, short
+from nysplus_experiments.tables import fits
 from nysplus_experiments.tables.comparison import (
     BEST_OF_THREE,
+    CONSTANT,
     DESIGN,
     GROUPS,
-    LIGHTGBM_BETTER,
-    UNREFINED,
-    Opponent,
+    LIGHTGBM_DEFAULTS,
+    OURS,
+    Benchmark,
     Verdict,
-    by_method,
-    by_table,
+    critical_difference,
+    front,
     is_regression,
     margins,
+    outcomes,
+    ranks,
+    unbeaten,
     verdict,
 )
+from nysplus_experiments.tables.systems import all_systems
 
-METHODS = ours.METHODS | peers.METHODS
-#: Methods of the tables with a line for each table; LightGBM is the better of its two forms.
-COLUMNS = (
-    *("64kB", "16kB", "4kB", "fast", "no-encoder", peers.LIGHTGBM, peers.XGBOOST),
-    *(peers.CATBOOST, peers.SVM, peers.LINEAR),
-)
-#: Methods of which seconds are divided by those of LightGBM: with and without a search.
-RATIOS = ("64kB", "fast")
-TWINS = ("wine_quality_white", "artificial_characters")
-_VERDICT = (
-    *("points, mean", "median", "worst", "wins, ties, losses"),
-    *("RMSE ratio, mean", "median", "worst", "wins, ties, losses"),
-)
+LIMITED = tuple(size for size, n_bytes in fits.SIZES.items() if n_bytes is not None)
+#: Sizes of the tables with a line for each table, and lines of the list of losses for each size.
+SHOWN, N_LOSSES = ("1 kB", "16 kB"), 5
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+def title_of(system: str) -> str:
+    """Return the title of a system."""
+    return all_systems()[system].title
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.3f}"
+def marked(table: str) -> str:
+    """Return the name of a table, with an asterisk if it was used to choose our defaults."""
+    return f"{table} *" if table in DESIGN else table
 
 
-def _size(n_bytes: float) -> str:
-    return size(n_bytes) if n_bytes >= 2**10 else f"{n_bytes:.0f} B"
+def signed(value: float) -> str:
+    """Write a difference in points."""
+    return f"{value:+.2f}".replace("-", "−") if np.isfinite(value) else MISSING
+
+
+def ratio(value: float) -> str:
+    """Write a ratio of errors, or an error."""
+    return f"{value:.3f}" if np.isfinite(value) else MISSING
+
+
+def n_bytes(value: float) -> str:
+    """Write a number of bytes with two or three digits."""
+    if not np.isfinite(value):
+        return MISSING
+    for unit, name in ((2**20, "MB"), (2**10, "kB")):
+        if value >= unit:
+            return f"{value / unit:.3g} {name}" if value < 1000 * unit else f"{value / unit:,.0f}"
+    return f"{value:.0f} B"
+
+
+def share(values: Iterable[bool]) -> str:
+    """Write the share of True in percent."""
+    known = list(values)
+    return f"{100 * np.mean(known):.0f} %" if known else MISSING
+
+
+# -- the state of the run ------------------------------------------------------------------------
+
+
+def coverage(found: pd.DataFrame, bench: Benchmark) -> str:
+    """Return the tables and seeds that each system has, and whether it is compared."""
+    lines = []
+    for name, system in all_systems().items():
+        own = found[(found["system"] == name) & found["table"].isin(fits.BENCHMARK)]
+        if own.empty:
+            lines.append([system.title, "0", MISSING, "0", "no"])
+            continue
+        seeds = own.groupby("table")["seed"].nunique()
+        text = f"{seeds.min()}" if seeds.min() == seeds.max() else f"{seeds.min()} to {seeds.max()}"
+        compared = "yes" if name in bench.systems else "not yet"
+        lines.append([system.title, str(len(seeds)), text, f"{len(own):,}", compared])
+    return markdown(("system", "tables", "seeds of a table", "fits", "compared"), lines)
+
+
+def state(bench: Benchmark) -> str:
+    """Return a sentence on the tables, systems and seeds that are compared."""
+    seeds = bench.fits.groupby("table")["seed"].nunique()
+    design = sum(table in DESIGN for table in bench.tables)
+    regression = sum(map(is_regression, bench.tables))
+    if not bench.tables:
+        return "Nothing can be compared yet."
+    spread = f"{seeds.min()}" if seeds.min() == seeds.max() else f"{seeds.min()} to {seeds.max()}"
+    return (
+        f"Compared here: {len(bench.tables)} of {len(fits.BENCHMARK)} tables "
+        f"({len(bench.tables) - regression} with classes, {regression} with numbers; {design} of "
+        f"them used to choose our defaults, marked by an asterisk), {len(bench.compared)} systems, "
+        f"{spread} of {len(fits.SEEDS)} seeds a table, {len(bench.fits):,} fits."
+    )
+
+
+# -- all sizes at a glance -----------------------------------------------------------------------
+
+
+def _groups(bench: Benchmark) -> dict[str, Benchmark]:
+    """Return all tables, and those that were not used to choose our defaults."""
+    return {
+        "all tables": bench,
+        "without the tables marked by an asterisk": bench.some(GROUPS["others"]),
+    }
 
 
 def _cells(found: Verdict | None, write: Callable[[float], str]) -> list[str]:
     if found is None:
         return [MISSING] * 4
-    worst = f"{write(found.worst)} ({found.worst_table})"
+    worst = f"{write(found.worst)} ({marked(found.worst_table)})"
     counts = f"{found.wins}, {found.ties}, {found.losses}"
     return [write(found.mean), write(found.median), worst, counts]
 
 
-def _line(margin: pd.Series) -> list[str]:
-    """Return the cells of a summary: classification, then regression."""
-    kinds = ((False, _signed), (True, _ratio))
-    return [cell for kind, write in kinds for cell in _cells(verdict(margin, kind), write)]
+def against_defaults(bench: Benchmark) -> str:
+    """Return our models of each size against gradient boosting with its defaults."""
+    lines = []
+    for opponent in (LIGHTGBM_DEFAULTS, BEST_OF_THREE):
+        theirs = opponent.scores(bench)
+        for size in fits.SIZES if len(theirs) else ():
+            margin = margins(bench.wide(size)[OURS], theirs)
+            for group, keep in GROUPS.items():
+                own = margin[[keep(str(table)) for table in margin.index]]
+                cells = [*_cells(verdict(own, False), signed), *_cells(verdict(own, True), ratio)]
+                lines.append([opponent.title, size, group, str(len(own)), *cells])
+    header = ("against", "our size", "tables", "number", "points, mean", "median", "worst")
+    other = ("wins, ties, losses", "RMSE ratio, mean", "median", "worst", "wins, ties, losses")
+    return markdown((*header, *other), lines)
 
 
-def _lines(
-    wide: pd.DataFrame, methods: Iterable[str], opponent: Opponent, groups: Iterable[str]
-) -> list[list[str]]:
-    theirs, lines = opponent.scores(wide), []
-    for method in methods:
-        margin = by_table(margins(wide[method], theirs)) if method in wide else pd.Series()
-        for group in groups:
-            own = margin[[GROUPS[group](str(table)) for table in margin.index]]
-            if len(own):
-                lines.append([METHODS[method].title, group, str(len(own)), *_line(own)])
+def mean_ranks(bench: Benchmark) -> str:
+    """Return the mean ranks of all systems at each size, with critical differences."""
+    lines = []
+    for group, own in _groups(bench).items():
+        means = {size: ranks(own, size).mean() for size in fits.SIZES}
+        for name in bench.compared:
+            cells = [f"{means[size][name]:.2f}" for size in fits.SIZES]
+            lines.append([title_of(name), group, *cells])
+        if own.tables:
+            needed = f"{critical_difference(len(own.compared), len(own.tables)):.2f}"
+            lines.append(["*critical difference*", group, *[needed] * len(fits.SIZES)])
+    return markdown(("system", "tables", *fits.SIZES), lines)
+
+
+def fronts(bench: Benchmark) -> str:
+    """Return the share of tables on whose front a system has a model, and of the front's models."""
+    lines = []
+    groups = {
+        group: [
+            pd.Series(front(own, table).index.get_level_values("system")) for table in own.tables
+        ]
+        for group, own in _groups(bench).items()
+    }
+    for name in bench.compared:
+        cells = []
+        for found in groups.values():
+            models = [system for table in found for system in table]
+            cells.append(share((table == name).any() for table in found))
+            cells.append(share(system == name for system in models))
+        lines.append([title_of(name), *cells])
+    header = [f"{what}, {group}" for group in groups for what in ("tables", "models of the front")]
+    return markdown(("system", *header), lines)
+
+
+def unbeaten_cells(bench: Benchmark) -> str:
+    """Return the share of tables at each size where no other system is better than ours."""
+    lines = []
+    for group, own in _groups(bench).items():
+        found = {size: unbeaten(own, size) for size in fits.SIZES}
+        every = pd.concat([found[size] for size in LIMITED])
+        lines.append([group, *(share(found[size]) for size in fits.SIZES), share(every)])
+    return markdown(("tables", *fits.SIZES, "0.25 to 64 kB"), lines)
+
+
+def log_losses(bench: Benchmark) -> str:
+    """Return the mean log-loss on the tables with classes, where all systems have models."""
+    classes, lines = bench.some(lambda table: not is_regression(table)), []
+    means, counts = {}, {}
+    for size in fits.SIZES:
+        wide = classes.wide(size, "log_loss")
+        wide = wide.loc[:, wide.notna().any()].dropna()
+        means[size], counts[size] = wide.mean(), len(wide)
+    for name in bench.compared:
+        lines.append([title_of(name), *(ratio(means[size].get(name, np.nan)) for size in means)])
+    lines.append(["*tables*", *(str(counts[size]) for size in means)])
+    return markdown(("system", *fits.SIZES), lines)
+
+
+def costs(bench: Benchmark) -> str:
+    """Return medians over the tables of processor seconds, and of memory of the fit."""
+    lines = []
+    for name in bench.compared:
+        cells = []
+        for size in ("4 kB", "64 kB", fits.UNLIMITED):
+            fit, predict = (
+                bench.wide(size, column)[name].where(bench.wide(size, "model")[name].eq(True))
+                for column in ("fit_cpu_seconds", "predict_cpu_seconds")
+            )
+            cells += [short(fit.median()), short(predict.median())]
+        memory = bench.wide("64 kB", "fit_mb")[name].median()
+        lines.append([title_of(name), *cells, f"{memory:.0f}" if np.isfinite(memory) else MISSING])
+    header = [
+        f"{what} {size}, s"
+        for size in ("4 kB", "64 kB", fits.UNLIMITED)
+        for what in ("fit", "predict")
+    ]
+    return markdown(("system", *header, "memory of a 64 kB fit, MB"), lines)
+
+
+# -- one size ------------------------------------------------------------------------------------
+
+
+def at_size(bench: Benchmark, size: str) -> str:
+    """Return all systems at one size."""
+    wide, rank, lines = bench.wide(size), ranks(bench, size).mean(), []
+    reference = LIGHTGBM_DEFAULTS.scores(bench)
+    sizes, has_model = bench.wide(size, "bytes"), bench.wide(size, "model").eq(True)
+    for name in sorted(bench.compared, key=lambda name: rank[name]):
+        margin = margins(wide[name], reference)
+        points, error = verdict(margin, False), verdict(margin, True)
+        won = outcomes(bench, size, name)
+        counts = ", ".join(str(int((won == sign).sum())) for sign in (1, 0, -1))
+        lines.append(
+            [
+                *(title_of(name), f"{rank[name]:.2f}"),
+                *(signed(points.mean) if points else MISSING, _worst(points, signed)),
+                *(ratio(error.mean) if error else MISSING, _worst(error, ratio)),
+                MISSING if name == OURS else counts,
+                n_bytes(sizes[name].median()),
+                str(int((~has_model[name]).sum())),
+            ]
+        )
+    header = ("system", "mean rank", "points against LightGBM, mean", "worst", "RMSE ratio, mean")
+    other = ("worst", "nysplus wins, ties, losses", "bytes, median", "tables without a model")
+    return markdown((*header, *other), lines)
+
+
+def _worst(found: Verdict | None, write: Callable[[float], str]) -> str:
+    return MISSING if found is None else f"{write(found.worst)} ({marked(found.worst_table)})"
+
+
+def losses(bench: Benchmark) -> str:
+    """Return the tables with the largest losses against the best other system of each size."""
+    lines = []
+    for size in LIMITED:
+        for regression in (False, True):
+            own = bench.some(lambda table, kind=regression: is_regression(table) == kind)  # type: ignore[misc]
+            lines += _largest_losses(own, size, regression)
+    header = ("size", "table", "nysplus", "best other", "score", "difference")
+    return markdown((*header, "on rows without a twin"), lines)
+
+
+def _largest_losses(bench: Benchmark, size: str, regression: bool) -> list[list[str]]:
+    wide = bench.wide(size)
+    others = wide.drop(columns=OURS)
+    if others.empty:
+        return []
+    best = others.min(axis=1) if regression else others.max(axis=1)
+    who = others.idxmin(axis=1) if regression else others.idxmax(axis=1)
+    new, write = bench.wide(size, "new_score"), ratio if regression else percent
+    lost = _loss(wide[OURS], best, regression)
+    lines = []
+    for table, loss in lost[lost > 0].sort_values(ascending=False).head(N_LOSSES).items():
+        name = str(who[table])
+        own = _loss(new.loc[table, OURS], new.loc[table, name], regression)
+        lines.append(
+            [
+                *(size, marked(str(table)), write(wide.loc[table, OURS])),
+                *(title_of(name), write(best[table])),
+                *(_loss_text(value, regression) for value in (loss, own)),
+            ]
+        )
     return lines
 
 
-def _summary(wide: pd.DataFrame, methods: Iterable[str], opponent: Opponent) -> str:
-    header = ("model", "tables", "number", *_VERDICT)
-    return markdown(header, _lines(wide, methods, opponent, GROUPS))
+def _loss(own: Any, best: Any, regression: bool) -> Any:
+    """Return how far scores are behind the best, in points or as a share of the error."""
+    return own / best - 1 if regression else best - own
 
 
-def against_lightgbm(found: pd.DataFrame) -> str:
-    """Return our models against LightGBM."""
-    return _summary(by_method(found), ours.METHODS, LIGHTGBM_BETTER)
+def _loss_text(value: float, regression: bool) -> str:
+    if not np.isfinite(value):
+        return MISSING
+    return f"{100 * value:+.1f} % of the RMSE" if regression else f"{signed(-value)} points"
 
 
-def against_best(found: pd.DataFrame) -> str:
-    """Return our models against the best of the three libraries on each table."""
-    return _summary(by_method(found), ours.METHODS, BEST_OF_THREE)
-
-
-def other_libraries(found: pd.DataFrame) -> str:
-    """Return the other methods against LightGBM, on all tables."""
-    methods = (peers.XGBOOST, peers.CATBOOST, peers.SVM, peers.LINEAR)
-    lines = _lines(by_method(found), methods, LIGHTGBM_BETTER, ["all"])
-    return markdown(("model", "tables", *_VERDICT), [[line[0], *line[2:]] for line in lines])
-
-
-def all_rows(found: pd.DataFrame) -> str:
-    """Return our models on the largest tables with all their rows."""
-    wide, lines = by_method(found, fits.ALL_ROWS), []
-    for opponent in (LIGHTGBM_BETTER, BEST_OF_THREE):
-        for line in _lines(wide, ours.METHODS, opponent, ["all"]):
-            lines.append([line[0], opponent.title, *line[2:]])
-    return markdown(("model", "against", "tables", *_VERDICT), lines)
-
-
-def few_rows(found: pd.DataFrame) -> str:
-    """Return our models fitted to 500 rows."""
-    wide, lines = by_method(found, fits.FEW_ROWS), []
-    for method, opponent in (
-        ("64kB", UNREFINED),
-        ("64kB", LIGHTGBM_BETTER),
-        ("unrefined", LIGHTGBM_BETTER),
-    ):
-        for line in _lines(wide, [method], opponent, ["all"]):
-            lines.append([line[0], opponent.title, *line[2:]])
-    return markdown(("model", "against", "tables", *_VERDICT), lines)
-
-
-def new_rows(found: pd.DataFrame) -> str:
-    """Return our models against LightGBM on test rows that equal no training row."""
-    lines = _lines(by_method(found, column="new_score"), ours.METHODS, LIGHTGBM_BETTER, ["all"])
-    return markdown(("model", "tables", *_VERDICT), [[line[0], *line[2:]] for line in lines])
-
-
-def _scores(wide: pd.DataFrame, write: Callable[[float], str]) -> pd.DataFrame:
-    """Return the mean scores as text, one row a table, one column a method of `COLUMNS`."""
-    better = wide.assign(**{peers.LIGHTGBM: LIGHTGBM_BETTER.scores(wide)})
-    means = better.reindex(columns=list(COLUMNS)).groupby(level="table").mean()
-    return means.map(write)
-
-
-def _tables(found: pd.DataFrame, regression: bool, mode: str = fits.CAPPED) -> str:
-    write = (lambda x: MISSING if pd.isna(x) else _ratio(x)) if regression else percent
-    own = found[(found["mode"] == mode) & (found["table"].map(is_regression) == regression)]
-    texts, shapes = _scores(by_method(own, mode), write), own.groupby("table").first()
+def scores(bench: Benchmark, size: str, regression: bool) -> str:
+    """Return the scores of all systems on each table at one size: mean and interval over seeds."""
+    own = bench.some(lambda table: is_regression(table) == regression)
+    rows = own.fits[own.fits["size"] == size]
     lines = []
-    for name in TABLES:
-        if name in texts.index:
-            shape = shapes.loc[name]
-            title = f"{name} *" if name in DESIGN else name
-            features = f"{shape['features']} ({shape['nominal']})"
-            lines.append([title, f"{shape['rows']:,}", features, *texts.loc[name]])
-    titles = [METHODS[name].title for name in COLUMNS]
-    return markdown(("table", "training rows", "columns (nominal)", *titles), lines)
+    for table in own.tables:
+        cells = []
+        for name in own.compared:
+            values = rows[(rows["table"] == table) & (rows["system"] == name)]["score"].dropna()
+            decimals = 3 if regression else 2
+            cells.append(interval(estimate(values), decimals) if len(values) else MISSING)
+        lines.append([marked(table), *cells])
+    return markdown(("table", *map(title_of, own.compared)), lines)
 
 
-def classification(found: pd.DataFrame) -> str:
-    """Return the accuracies on each table."""
-    return _tables(found, regression=False)
-
-
-def regression(found: pd.DataFrame) -> str:
-    """Return the errors on each table."""
-    return _tables(found, regression=True)
-
-
-def all_rows_tables(found: pd.DataFrame) -> str:
-    """Return the scores on the largest tables with all their rows: accuracies, then errors."""
-    first, second = (_tables(found, kind, fits.ALL_ROWS) for kind in (False, True))
-    return "\n".join([first, *second.splitlines()[2:]])
-
-
-def twins(found: pd.DataFrame) -> str:
-    """Return accuracies with and without the test rows that equal a training row."""
-    own = found[(found["mode"] == fits.CAPPED) & found["table"].isin(TWINS)]
-    texts = {
-        rows: _scores(by_method(own, column=column), percent)
-        for rows, column in (("all", "score"), ("without a twin", "new_score"))
-    }
+def sets(bench: Benchmark) -> str:
+    """Return the rows and columns of the tables that are compared."""
+    shapes = bench.fits[bench.fits["system"] == OURS].groupby("table").first()
+    constant = bench.cells.xs((fits.UNLIMITED, CONSTANT), level=("size", "system"))["score"]
     lines = []
-    for table in TWINS:
-        for rows, scores in texts.items():
-            if table in scores.index:
-                fit = own[own["table"] == table]
-                share = 100 * (1 - (fit["new_rows"] / fit["test_rows"]).mean())
-                lines.append([table, f"{share:.0f} %", rows, *scores.loc[table]])
-    titles = [METHODS[name].title for name in COLUMNS]
-    return markdown(("table", "rows with a twin", "test rows", *titles), lines)
+    for table in bench.tables:
+        shape = shapes.loc[table]
+        kind = "numbers" if is_regression(table) else "classes"
+        write = ratio if is_regression(table) else percent
+        columns = f"{shape['features']} ({shape['nominal']})"
+        rows = (f"{shape['rows']:,}", f"{shape['test_rows']:,}")
+        lines.append([marked(table), kind, *rows, columns, write(constant[table])])
+    header = ("table", "target", "training rows", "test rows", "columns (nominal)")
+    return markdown((*header, "score of a constant"), lines)
 
 
-def read_seconds(results: Path) -> pd.DataFrame:
-    """Return the fits that were timed, the last of each key."""
-    rows = records.read_last(results / "tables" / seconds.FILE, fits.TableFit)
-    return records.frame(rows, fits.TableFit)
-
-
-def sizes(found: pd.DataFrame) -> str:
-    """Return the bytes of the models of each method."""
-    own, lines = found[found["mode"] == fits.CAPPED], []
-    for name, method in METHODS.items():
-        n_bytes = own[own["method"] == name].groupby("table")["bytes"].mean()
-        if len(n_bytes):
-            lines.append([method.title, str(len(n_bytes)), spread(n_bytes, _size)])
-    return markdown(("model", "tables", "bytes"), lines)
-
-
-def times(timed: pd.DataFrame) -> str:
-    """Return the seconds of fits on each table, their ratios to LightGBM, and the medians."""
-    by_table = timed.groupby(["table", "method"])["fit_cpu_seconds"].mean().unstack()
-    wide = by_table.reindex(index=list(seconds.TABLES), columns=list(seconds.METHODS))
-    ratios = wide[list(RATIOS)].div(wide[peers.LIGHTGBM], axis=0)
-    numbers = pd.concat([wide, ratios], axis=1)
-    rows = timed.groupby("table")["rows"].first()
-    lines = [
-        [table, f"{rows[table]:,}" if table in rows else MISSING, *map(short, numbers.loc[table])]
-        for table in seconds.TABLES
-    ]
-    lines.append(["median", MISSING, *map(short, numbers.median())])
-    titles = [f"{METHODS[name].title}, s" for name in wide]
-    against = [f"{METHODS[name].title} / LightGBM" for name in ratios]
-    return markdown(("table", "training rows", *titles, *against), lines)
-
-
-def read_exports(results: Path) -> pd.DataFrame:
-    """Return the checks of exported models, the last of each key."""
-    rows = records.read_last(results / "tables" / exports.FILE, exports.ExportCheck)
-    return records.frame(rows, exports.ExportCheck)
-
-
-def agreement(found: pd.DataFrame) -> str:
-    """Return how far each exported format is from Python, over all tables."""
+def headline(bench: Benchmark) -> str:
+    """Return the main numbers as a list of sentences."""
     lines = []
-    for name, own in found.groupby("format", sort=False):
-        worst = own.loc[own["difference"].idxmax()]
-        lines.append(
-            [
-                *(str(name), str(len(own)), f"{own['rows'].sum():,}", f"{own['gaps'].sum():,}"),
-                f"{own['unseen'].sum():,}",
-                f"{worst['difference']:.1e} ({worst['table']})",
-                str(own["other_labels"].sum()),
-            ]
-        )
-    header = ("format", "tables", "rows", "gaps", "unseen levels", "largest difference")
-    return markdown((*header, "other labels"), lines)
-
-
-def read_csv_fits(results: Path) -> pd.DataFrame:
-    """Return the fits on CSV files, the last of each key."""
-    rows = records.read_last(results / "tables" / csv_files.FILE, csv_files.CsvFit)
-    return records.frame(rows, csv_files.CsvFit)
-
-
-def csv(found: pd.DataFrame) -> str:
-    """Return the raw frame against the hand-made pipeline with the best mean test accuracy."""
-    lines = []
-    for table in csv_files.TABLES:
-        own = found[found["table"] == table]
-        means = own.pivot(index="seed", columns="pipeline", values="accuracy").mean()
-        hand_made = means.drop(csv_files.RAW, errors="ignore")
-        raw = means.get(csv_files.RAW)
-        if hand_made.empty:
-            continue
-        best = hand_made.max()
-        cells = [MISSING, MISSING] if raw is None else [percent(raw), _signed(raw - best)]
-        lines.append([table, cells[0], str(hand_made.idxmax()), percent(best), cells[1]])
-    header = ("table", "raw frame, %", "best pipeline", "its accuracy, %", "difference, points")
-    return markdown(header, lines)
-
-
-def pipelines(found: pd.DataFrame) -> str:
-    """Return the mean accuracy of every pipeline on the rows of CSV files."""
-    names: Sequence[str] = (csv_files.RAW, *csv_files.PIPELINES)
-    means = found.groupby(["table", "pipeline"])["accuracy"].mean().unstack()
-    texts = means.reindex(columns=list(names)).map(percent)
-    lines = [[name, *texts.loc[name]] for name in csv_files.TABLES if name in texts.index]
-    return markdown(("table", *names), lines)
+    for opponent in (LIGHTGBM_DEFAULTS, BEST_OF_THREE):
+        theirs = opponent.scores(bench)
+        for size in ("16 kB", "64 kB") if len(theirs) else ():
+            margin = margins(bench.wide(size)[OURS], theirs)
+            points, error = verdict(margin, False), verdict(margin, True)
+            if points is None or error is None:
+                continue
+            lines.append(
+                f"- **{size} against {opponent.title}**: {signed(points.mean)} points in the mean "
+                f"over {points.wins + points.ties + points.losses} tables with classes (worst: "
+                f"{signed(points.worst)}, {points.worst_table}), {ratio(error.mean)} of the RMSE "
+                f"over {error.wins + error.ties + error.losses} tables with numbers (worst: "
+                f"{ratio(error.worst)}, {error.worst_table})."
+            )
+    mean = {size: ranks(bench, size).mean() for size in LIMITED[1:]}
+    first = ", ".join(
+        f"{rank[OURS]:.2f} at {size} (best other: {rank.drop(OURS).min():.2f}, "
+        f"{title_of(str(rank.drop(OURS).idxmin()))})"
+        for size, rank in mean.items()
+        if len(rank) > 1
+    )
+    lines.append(f"- **Mean rank** among {len(bench.compared)} systems: {first}.")
+    every = pd.concat([unbeaten(bench, size) for size in LIMITED])
+    lines.append(
+        f"- **Unbeaten**: in {share(every)} of the cells of a table and a size from 0.25 to 64 kB, "
+        "no other system is better by more than 0.2 points or 1 % of the RMSE."
+    )
+    return "\n".join(lines)

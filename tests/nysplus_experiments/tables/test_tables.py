@@ -1,4 +1,4 @@
-"""The measurements on ordinary tables: plans, fits, runs that resume, summaries, page."""
+"""The measurements on tables: fits at a size, runs that resume, seconds, CSV files, exports."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.dummy import DummyClassifier
 
 from nysplus_experiments.harness import records
-from nysplus_experiments.harness.bench import RESULTS, BenchError, BenchOptions
+from nysplus_experiments.harness.bench import BenchError, BenchOptions
 from nysplus_experiments.harness.datasets import DatasetNotFound
 from nysplus_experiments.harness.raw_tables import (
     SYNTHETIC,
@@ -21,117 +21,146 @@ from nysplus_experiments.harness.raw_tables import (
 )
 from nysplus_experiments.tables import (
     STEPS,
-    comparison,
+    boosting,
     csv_files,
     exports,
     fits,
-    ours,
-    page,
-    peers,
+    practice,
     seconds,
-    summaries,
 )
 from nysplus_experiments.tables.pipelines import PIPELINES, preprocessing
-
-KILOBYTES = {"64kB": 64, "16kB": 16, "4kB": 4, "fast": 64, "unrefined": 64, "no-encoder": 64}
-
-
-def _constant(frame, regression, seed):
-    return DummyRegressor() if regression else DummyClassifier()
+from nysplus_experiments.tables.system import Model, NoModel, System
+from nysplus_experiments.tables.systems import all_systems, svm
 
 
-METHODS = {
-    "first": fits.Method("First", "sklearn", _constant, lambda model: 100),
-    "codes": fits.Method("Codes", "sklearn", _constant, lambda model: 100, nominal_only=True),
-    "slow": fits.Method("Slow", "sklearn", _constant, lambda model: 100, modes=("capped",)),
-    "absent": fits.Method("Absent", "no_such_library", _constant, lambda model: 100),
-}
+class _Answers:
+    """Predictions of a made-up system."""
+
+    def __init__(self, regression, y):
+        self.shares = y.mean() if regression else np.bincount(y) / len(y)
+
+    def __call__(self, frame):
+        return np.repeat(np.atleast_2d(self.shares), len(frame), axis=0)
 
 
-# -- plans and fits ------------------------------------------------------------------------------
+def _fit_constant(rows, n_bytes, prepared):
+    if n_bytes is not None and n_bytes < 1000:
+        raise NoModel("One number takes 1,000 bytes.")
+    return Model(_Answers(rows.regression, rows.y), 1000, prepared or "whole")
 
 
-def test_the_plan(monkeypatch):
-    monkeypatch.setattr(fits, "LARGEST", ("large",))
-    frames = {"large": pd.DataFrame({"a": ["x", "y"]}), "small": pd.DataFrame({"a": [1.0, 2.0]})}
-
-    class Loaded:
-        def __init__(self, name):
-            self.frame = frames[name]
-
-    monkeypatch.setattr(fits, "load_table", Loaded)
-    found = list(fits.plan(METHODS, ["large", "small"], [0, 5], list(fits.MAX_TRAIN)))
-    assert len(set(found)) == len(found)
-    assert [key[1:] for key in found if key[0] == "all" and key[3] == 0] == [
-        ("large", "first", 0),
-        ("large", "codes", 0),
-        ("large", "absent", 0),
-    ]
-    assert not [key for key in found if key[0] == "few"]
-    capped = [key[1:3] for key in found if key[0] == "capped" and key[3] == 5]
-    assert capped == [
-        *(("large", name) for name in METHODS),
-        *(("small", name) for name in METHODS if name != "codes"),
-    ]
-    assert [key[3] for key in found] == sorted(key[3] for key in found)
+@pytest.fixture
+def invented(monkeypatch):
+    """Two made-up systems in the place of the real ones; the second one is not installed."""
+    systems = {
+        "first": System("first", "First", "sklearn", _fit_constant, lambda rows: "shared"),
+        "absent": System("absent", "Absent", "no_such_library", _fit_constant),
+    }
+    monkeypatch.setattr(fits, "all_systems", lambda: systems)
+    fits.prepared.cache_clear()
+    return systems
 
 
-def test_a_fit_is_scored_on_all_rows_and_on_rows_without_a_twin():
-    row = fits.measure(METHODS, "capped", SYNTHETIC, "first", 0)
+# -- fits ----------------------------------------------------------------------------------------
+
+
+def test_a_fit_is_scored_on_all_rows_and_on_rows_without_a_twin(invented):
+    row = fits.measure(SYNTHETIC, "first", "4 kB", 0)
     split = load_table(SYNTHETIC).split(0)
-    right = split.y_test == np.bincount(split.y).argmax()
+    counts = np.bincount(split.y)
+    right = split.y_test == counts.argmax()
     assert row.score == pytest.approx(100 * right.mean())
     assert row.new_score == pytest.approx(100 * right[~split.has_twin].mean())
+    expected = -np.log((counts / counts.sum())[split.y_test]).mean()
+    assert row.log_loss == pytest.approx(expected)
     assert (row.rows, row.test_rows, row.features, row.nominal) == (350, 150, 5, 2)
-    assert row.new_rows == (~split.has_twin).sum() < 150
-    assert row.fit_cpu_seconds >= 0
+    assert (row.bytes, row.detail) == (1000, "shared")
     assert row.version.startswith("sklearn 1")
+    assert fits.measure(SYNTHETIC, "first", fits.UNLIMITED, 0).detail == "whole"
 
 
-def test_errors_are_in_deviations_of_the_test_target():
-    row = fits.measure(METHODS, "capped", SYNTHETIC_REGRESSION, "first", 0)
+def test_errors_are_in_deviations_of_the_test_target(invented):
+    row = fits.measure(SYNTHETIC_REGRESSION, "first", "4 kB", 0)
     split = load_table(SYNTHETIC_REGRESSION).split(0)
     errors = split.y_test - split.y.mean()
     assert row.score == pytest.approx(np.sqrt(np.mean(errors**2)) / split.y_test.std())
+    assert row.log_loss is None
 
 
-def test_an_interrupted_run_resumes(tmp_path, capsys):
+def test_a_size_without_a_model_has_its_reason(invented):
+    row = fits.measure(SYNTHETIC, "first", "0.25 kB", 0)
+    assert (row.score, row.bytes, row.log_loss) == (None, None, None)
+    assert row.detail == "One number takes 1,000 bytes."
+
+
+def test_classes_without_training_rows_have_the_smallest_probability():
+    probabilities = np.array([[0.5, 0.5], [0.9, 0.1], [0.0, 1.0]])
+    found = fits.log_loss(probabilities, np.array([0, 2]), np.array([2, 1, 5]))
+    assert found == pytest.approx(-(np.log(0.5) + 2 * np.log(1e-6)) / 3)
+
+
+def test_an_interrupted_run_resumes(invented, tmp_path, capsys):
     options = BenchOptions("tables", tmp_path, smoke=True)
-    fits.run_methods(options, "x.csv", METHODS)
-    path = options.path("x.csv")
+    fits.run(options)
+    path = options.path("bytes/first.csv")
     rows = records.read(path, fits.TableFit)
     smoke = (SYNTHETIC, SYNTHETIC_REGRESSION)
-    present = [name for name in METHODS if name != "absent"]
-    assert [row.key for row in rows] == [("capped", t, m, 0) for t in smoke for m in present]
+    assert [row.key for row in rows] == [(t, "first", s, 0) for t in smoke for s in fits.SIZES]
     assert "absent is skipped. no_such_library is not installed." in capsys.readouterr().out
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]) + lines[-1][:10])  # the last line was torn
-    fits.run_methods(options, "x.csv", METHODS)
+    fits.run(options)
     assert "1 of 1, " in capsys.readouterr().out
     assert [row.key for row in records.read(path, fits.TableFit)] == [row.key for row in rows]
 
 
-def test_methods_seeds_and_modes_can_be_chosen(tmp_path):
-    extra = {"methods": "slow", "seeds": "2,4", "modes": "capped"}
+def test_systems_sizes_and_seeds_can_be_chosen(invented, tmp_path):
+    extra = {"systems": "first", "seeds": "2,4", "sizes": "4 kB"}
     options = BenchOptions("tables", tmp_path, smoke=True, extra=extra)
-    fits.run_methods(options, "x.csv", METHODS)
-    rows = records.read(options.path("x.csv"), fits.TableFit)
-    assert {(row.method, row.seed) for row in rows} == {("slow", 2), ("slow", 4)}
+    fits.run(options)
+    rows = records.read(options.path("bytes/first.csv"), fits.TableFit)
+    assert {(row.size, row.seed) for row in rows} == {("4 kB", 2), ("4 kB", 4)}
+    fits.run(replace(options, fresh=True))  # both seeds stay
+    assert len(records.read(options.path("bytes/first.csv"), fits.TableFit)) == 4
     with pytest.raises(BenchError, match="'none' is unknown"):
-        fits.run_methods(replace(options, extra={"methods": "none"}), "x.csv", METHODS)
+        fits.run(replace(options, extra={"systems": "none"}))
+
+
+def test_a_failure_leaves_the_other_systems_running(invented, tmp_path, monkeypatch):
+    def fail(rows, n_bytes, prepared):
+        raise RuntimeError("broken")
+
+    invented["absent"] = System("absent", "Absent", "sklearn", fail)
+    invented["last"] = System("last", "Last", "sklearn", _fit_constant)
+    options = BenchOptions("tables", tmp_path, smoke=True, extra={"sizes": "4 kB"})
+    with pytest.raises(SystemExit, match="absent, seed 0: 2 measurements failed"):
+        fits.run(options)
+    assert len(records.read(options.path("bytes/last.csv"), fits.TableFit)) == 2
 
 
 @pytest.mark.parametrize("table", [SYNTHETIC, SYNTHETIC_REGRESSION])
-@pytest.mark.parametrize("method", list(peers.METHODS))
-def test_other_libraries_accept_levels_and_gaps(method, table):
-    how = peers.METHODS[method]
-    if not how.installed:
-        pytest.skip(f"{how.library} is not installed")
-    row = fits.measure(peers.METHODS, "capped", table, method, 0)
-    constant = fits.measure(METHODS, "capped", table, "first", 0)
+@pytest.mark.parametrize("system", [name for name in all_systems() if name != "constant"])
+def test_systems_accept_levels_and_gaps_and_keep_their_bytes(system, table, monkeypatch):
+    monkeypatch.setattr(boosting, "MAX_ITERATIONS", 10)  # these tables are learned by then
+    monkeypatch.setattr(boosting, "LARGEST", 4096)
+    monkeypatch.setattr(svm, "TIME_LIMIT", 0.5)
+    if not all_systems()[system].installed:
+        pytest.skip(f"{system} is not installed")
+    if system == "nysplus":
+        pytest.skip("fits of nysplus with an encoder are tested elsewhere")
+    constant = fits.measure(table, "constant", "1 kB", 0)
+    row = fits.measure(table, system, "4 kB", 0)
     gain = row.score - constant.score
     assert gain < -0.1 if table == SYNTHETIC_REGRESSION else gain > 10
-    assert row.bytes > 50
+    assert 50 < row.bytes <= 4096
+    tiny = fits.measure(table, system, "0.25 kB", 0)
+    assert tiny.score is None or tiny.bytes <= 256
+
+
+def test_a_system_is_one_file_of_the_folder():
+    known = all_systems()
+    assert set(known) >= {"nysplus", "lightgbm", "xgboost", "catboost", "linear", "constant"}
+    assert [name for name, system in known.items() if system.name != name] == []
 
 
 # -- csv files and pipelines ---------------------------------------------------------------------
@@ -182,157 +211,38 @@ def test_the_plan_of_csv_files(monkeypatch):
 def test_models_of_csv_files_differ_in_the_preprocessing_only(tmp_path, monkeypatch):
     made = []
 
-    def piped(before, regression, seed):
-        made.append((before, regression, seed))
-        return DummyClassifier()
+    class Majority(DummyClassifier):
+        model_bytes_ = 7
 
-    monkeypatch.setattr(ours, "piped", piped)
-    monkeypatch.setattr(ours, "piped_bytes", lambda model: 7)
+    def estimator(regression, seed, budget, **options):
+        made.append((regression, seed, budget, options))
+        return Majority()
+
+    monkeypatch.setattr(csv_files, "estimator", estimator)
     options = BenchOptions("tables", tmp_path, smoke=True, extra={"kinds": "hand-made"})
     STEPS["csv"](options)
     rows = records.read(options.path(csv_files.FILE), csv_files.CsvFit)
     assert [row.pipeline for row in rows] == list(PIPELINES)
     assert all(row.bytes == 7 and 20 < row.accuracy < 60 for row in rows)
-    assert {entry[1:] for entry in made} == {(False, 0)}
+    assert made == [(False, 0, "64kB", {"encoder": None})] * len(PIPELINES)
 
 
 # -- summaries -----------------------------------------------------------------------------------
-
-
-def _fit(table, method, seed, score, mode="capped", new_score=None, **columns):
-    row = fits.TableFit(
-        *(mode, table, method, seed, score, score if new_score is None else new_score),
-        *(4000, 2.0, 5000, 100, 80, 10, 3, "library 1"),
-    )
-    return replace(row, **columns)
-
-
-def _frame(scores, **columns):
-    """Return fits of ``{(table, method): scores of the seeds}``."""
-    rows = [
-        _fit(table, method, seed, score, **columns)
-        for (table, method), own in scores.items()
-        for seed, score in enumerate(own)
-    ]
-    return records.frame(rows, fits.TableFit)
 
 
 def _lines(table):
     return [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
 
 
-def test_the_better_form_of_lightgbm_counts_on_each_table():
-    wide = comparison.by_method(
-        _frame(
-            {
-                ("churn", "lightgbm"): [90, 91],
-                ("churn", "lightgbm-codes"): [92, 90],
-                ("abalone", "lightgbm"): [0.5, 0.5],
-                ("abalone", "lightgbm-codes"): [0.6, 0.3],
-                ("banana", "lightgbm"): [80, 81],
-            }
-        )
-    )
-    scores = comparison.LIGHTGBM_BETTER.scores(wide)
-    assert scores["churn"].tolist() == [92, 90]
-    assert scores["abalone"].tolist() == [0.6, 0.3]
-    assert scores["banana"].tolist() == [80, 81]
-
-
-def test_the_best_of_three_needs_all_three():
-    scores = {
-        ("churn", "lightgbm"): [90, 91],
-        ("churn", "xgboost"): [95, 93],
-        ("churn", "catboost"): [94],  # the second seed is not measured yet
-        ("banana", "lightgbm"): [80, 81],
-        ("banana", "xgboost"): [80, 81],
-    }
-    found = comparison.BEST_OF_THREE.scores(comparison.by_method(_frame(scores)))
-    assert found.to_dict() == {("churn", 0): 95}
-
-
-def test_margins_are_taken_split_by_split():
-    scores = {
-        ("churn", "64kB"): [91, 95],
-        ("churn", "lightgbm"): [90, 91, 99],
-        ("banana", "64kB"): [88.1],
-        ("banana", "lightgbm"): [88],
-        ("car", "64kB"): [90],
-        ("car", "lightgbm"): [93],
-        ("abalone", "64kB"): [0.4, 0.1],
-        ("abalone", "lightgbm"): [0.4, 0.4],
-        ("sml", "64kB"): [0.101],
-        ("sml", "lightgbm"): [0.1],
-    }
-    lines = {tuple(line[:2]): line for line in _lines(summaries.against_lightgbm(_frame(scores)))}
-    assert set(lines) == {("64 kB", group) for group in ("all", "design", "others")}
-    points = ["−0.13", "+0.10", "−3.00 (car)", "1, 1, 1"]
-    ratios = ["0.711", "0.755", "1.010 (sml)", "1, 1, 0"]
-    assert lines["64 kB", "all"][2:] == ["5", *points, *ratios]
-    assert lines["64 kB", "design"][2:7] == ["2", "+2.50", "+2.50", "+2.50 (churn)", "1, 0, 0"]
-    assert lines["64 kB", "others"][2] == "3"
-
-
-def test_design_tables_are_18_of_the_tables():
-    assert len(set(comparison.DESIGN)) == 18
-    assert set(comparison.DESIGN) <= set(TABLES)
-    assert set(fits.LARGEST) <= set(TABLES)
-    assert len(fits.LARGEST) == 8
-
-
-def test_rows_without_a_twin():
-    rows = [
-        _fit("wine_quality_white", "64kB", 0, 60.0, new_score=55.0),
-        _fit("wine_quality_white", "lightgbm", 0, 66.0, new_score=56.0),
-    ]
-    frame = records.frame(rows, fits.TableFit)
-    lines = _lines(summaries.twins(frame))
-    assert [line[:4] for line in lines] == [
-        ["wine_quality_white", "20 %", "all", "60.00"],
-        ["wine_quality_white", "20 %", "without a twin", "55.00"],
-    ]
-    assert _lines(summaries.new_rows(frame))[0][:3] == ["64 kB", "1", "−1.00"]
-
-
-def test_tables_of_all_rows_hold_only_those_fits():
-    capped = _frame({("adult", "64kB"): [80], ("adult", "lightgbm"): [90]})
-    assert _lines(summaries.all_rows(capped)) == []
-    full = _frame(
-        {
-            ("adult", "64kB"): [88],
-            ("adult", "lightgbm"): [87],
-            ("fried", "64kB"): [0.2],
-            ("fried", "lightgbm"): [0.25],
-        },
-        mode="all",
-    )
-    found = pd.concat([capped, full])
-    assert _lines(summaries.all_rows(found))[0][:4] == ["64 kB", "LightGBM", "2", "+1.00"]
-    scores = {line[0]: line[3] for line in _lines(summaries.all_rows_tables(found))}
-    assert scores == {"adult *": "88.00", "fried": "0.200"}
-    assert [line[3] for line in _lines(summaries.classification(found))] == ["80.00"]
-
-
-def test_few_rows_compare_with_the_unrefined_model():
-    scores = {("churn", "64kB"): [90], ("churn", "unrefined"): [88], ("churn", "lightgbm"): [91]}
-    found = pd.concat([_frame(scores, mode="few"), _frame({("churn", "64kB"): [1]})])
-    lines = [line[:4] for line in _lines(summaries.few_rows(found))]
-    assert lines == [
-        ["64 kB", "the unrefined model", "1", "+2.00"],
-        ["64 kB", "LightGBM", "1", "−1.00"],
-        ["64 kB, unrefined", "LightGBM", "1", "−3.00"],
-    ]
+def _timed(table, method, score, cpu_seconds):
+    return seconds.TimedFit(table, method, 0, score, cpu_seconds, 5000, 100, 10, 3, "library 1")
 
 
 def test_times_are_compared_with_lightgbm_table_by_table():
-    timed = pd.concat(
-        [
-            _frame({("wall_robot", "64kB"): [90], ("cpu_act", "64kB"): [0.1]}, fit_cpu_seconds=6.0),
-            _frame({("wall_robot", "lightgbm"): [90]}, fit_cpu_seconds=2.0),
-            _frame({("cpu_act", "lightgbm"): [0.1]}, fit_cpu_seconds=0.5),
-        ]
-    )
-    lines = {line[0]: line[1:] for line in _lines(summaries.times(timed))}
+    rows = [_timed("wall_robot", "64kB", 90, 6.0), _timed("cpu_act", "64kB", 0.1, 6.0)]
+    rows += [_timed("wall_robot", "lightgbm", 90, 2.0), _timed("cpu_act", "lightgbm", 0.1, 0.5)]
+    found = practice.times(records.frame(rows, seconds.TimedFit))
+    lines = {line[0]: line[1:] for line in _lines(found)}
     assert list(lines) == [*seconds.TABLES, "median"]
     assert lines["wall_robot"] == ["5,000", "6.0", "–", "–", "2.0", "–", "3.0", "–"]
     assert lines["cpu_act"] == ["5,000", "6.0", "–", "–", "0.50", "–", "12", "–"]
@@ -345,10 +255,18 @@ def test_twelve_tables_are_timed_with_all_rows():
     assert set(seconds.TABLES) <= set(TABLES)
     keys = list(seconds.plan(["adult", "cpu_act"], [0, 1]))
     assert len(set(keys)) == len(keys)
-    assert {key[0] for key in keys} == {"all"}
     installed = [name for name, method in seconds.METHODS.items() if method.installed]
-    assert [key[2] for key in keys] == installed * 4
-    assert [key[3] for key in keys] == sorted(key[3] for key in keys)
+    assert [key[1] for key in keys] == installed * 4
+    assert [key[2] for key in keys] == sorted(key[2] for key in keys)
+
+
+@pytest.mark.parametrize("method", ["lightgbm", "xgboost"])
+def test_timed_fits_take_raw_frames(method):
+    pytest.importorskip(method, reason=f"{method} is not installed")
+    row = seconds.measure(SYNTHETIC, method, 0)
+    assert row.score > 60
+    assert (row.rows, row.test_rows, row.nominal) == (350, 150, 2)
+    assert row.version.startswith(method)
 
 
 def test_the_timed_tables_are_every_second_one():
@@ -367,7 +285,7 @@ def test_exports_are_summed_up_by_format():
         exports.ExportCheck("churn", "onnx", 2000, 10, 5, 1e-7, 0),
     ]
     frame = records.frame(rows, exports.ExportCheck)
-    assert _lines(summaries.agreement(frame)) == [
+    assert _lines(practice.agreement(frame)) == [
         ["c", "2", "4,000", "30", "11", "3.0e-05 (adult)", "1"],
         ["onnx", "1", "2,000", "10", "5", "1.0e-07 (churn)", "0"],
     ]
@@ -383,46 +301,12 @@ def test_the_raw_frame_is_compared_with_the_best_pipeline():
     ]
     frame = records.frame(rows, csv_files.CsvFit)
     expected = ["churn", "90.50", "quantile, target", "91.00", "−0.50"]
-    assert _lines(summaries.csv(frame)) == [expected]
+    assert _lines(practice.csv(frame)) == [expected]
     unfinished = frame[frame["pipeline"] != csv_files.RAW]
-    assert _lines(summaries.csv(unfinished)) == [["churn", "–", "quantile, target", "91.00", "–"]]
+    assert _lines(practice.csv(unfinished)) == [["churn", "–", "quantile, target", "91.00", "–"]]
 
 
-# -- the page ------------------------------------------------------------------------------------
-
-
-def _invent(folder, methods, tables):
-    rng = np.random.default_rng(0)
-    known = {"cores": 2, "processor": "P", "system": "S", "python": "3", "versions": {}}
-    for file, own in ((fits.PEERS_FILE, peers.METHODS), (fits.OURS_FILE, ours.METHODS)):
-        path = folder / "tables" / file
-        records.begin(path, fits.TableFit, known | {"threads": 1})
-        for table in tables:
-            for method in (name for name in own if name in methods):
-                for seed in range(2):
-                    low, high = (0.2, 0.4) if TABLES[table].regression else (80, 90)
-                    for mode in ("capped", "all") if table in fits.LARGEST else ("capped",):
-                        score = rng.uniform(low, high)
-                        records.append(path, _fit(table, method, seed, score, mode=mode))
-
-
-@pytest.mark.parametrize("methods", [(*ours.METHODS, *peers.METHODS), tuple(peers.METHODS)])
-def test_the_page_of_all_methods_and_of_an_unfinished_run(methods, tmp_path, monkeypatch):
-    monkeypatch.setattr(records.os, "fsync", lambda descriptor: None)
-    _invent(tmp_path, methods, ("churn", "adult", "abalone", "fried"))
-    parts = page.parts(tmp_path)
-    for name, text in parts.items():
-        assert not {"nan", "None", "<NA>"} & set(text.replace("|", " ").split()), name
-    assert len(_lines(parts["classification"])) == len(_lines(parts["regression"])) == 2
-    assert len(_lines(parts["sizes"])) == len(methods)
-    page.draw(tmp_path, tmp_path)
-    assert [p.name for p in (tmp_path / "results" / "figures").iterdir()] == ["tables.png"]
-
-
-@pytest.mark.skipif(not RESULTS.is_dir(), reason="an installed package has no results")
-def test_no_committed_model_exceeds_its_budget():
-    for row in records.read(RESULTS / "tables" / fits.OURS_FILE, fits.TableFit):
-        assert row.bytes <= KILOBYTES[row.method] * 2**10, row.key
+# -- exports ---------------------------------------------------------------------------------------
 
 
 def test_exports_are_compared_on_changed_rows(tmp_path):

@@ -1,0 +1,70 @@
+"""Fit a random tenth of the benchmark again, and compare the scores."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from nysplus_experiments.harness import records
+from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.tables import MISSING, markdown
+from nysplus_experiments.tables import comparison, fits
+from nysplus_experiments.tables.fits import TableFit, in_single_threads
+
+FILE, SHARE = "again.csv", 0.1
+KEY = list(TableFit.key_columns)
+
+
+def drawn(found: pd.DataFrame, seed: int, share: float) -> list[tuple[str, str, str, int]]:
+    """Return the keys of a random share of the fits, those of a split one after the other."""
+    keys = sorted(found[KEY].itertuples(index=False, name=None))
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(keys))[: math.ceil(share * len(keys))]
+    return sorted((keys[i] for i in chosen), key=lambda key: (key[3], key[0], key[1]))
+
+
+def read(results: Path) -> pd.DataFrame:
+    """Return the fits that were made twice, with both scores."""
+    again = records.frame(records.read_last(results / "tables" / FILE, TableFit), TableFit)
+    again = again.astype({"score": float, "bytes": float})
+    both = comparison.read(results).merge(again, on=KEY, suffixes=("", "_again"))
+    both["change"] = both["score_again"] - both["score"]
+    both["interval"] = [_half_width(*row) for row in both[["table", "score", "test_rows"]].values]
+    return both
+
+
+def _half_width(table: str, score: float, test_rows: int) -> float:
+    """Return half the 95 % interval of a test score: binomial, or that of a standard deviation."""
+    if comparison.is_regression(table):
+        return float(1.96 * score / math.sqrt(2 * test_rows))
+    accuracy = score / 100
+    return float(196 * math.sqrt(accuracy * (1 - accuracy) / test_rows))
+
+
+def summary(both: pd.DataFrame) -> str:
+    """Return how far the scores of the second fits are from those of the first."""
+    lines = []
+    for name in [*dict.fromkeys(both["system"]), "all"]:
+        own = both if name == "all" else both[both["system"] == name]
+        scored = own.dropna(subset=["score", "score_again"])
+        same = (scored["change"] == 0) & (scored["bytes"] == scored["bytes_again"])
+        inside = scored["change"].abs() <= scored["interval"]
+        missing = int((own["score"].isna() != own["score_again"].isna()).sum())
+        classes = scored[~scored["table"].map(comparison.is_regression).astype(bool)]
+        points = classes["change"].abs().max()
+        cells = [str(len(own)), str(int(same.sum())), str(int(inside.sum())), str(missing)]
+        lines.append([name, *cells, MISSING if pd.isna(points) else f"{points:.2f}"])
+    header = ("system", "fits", "equal score and bytes", "score within its interval")
+    return markdown((*header, "model in one run only", "largest difference, points"), lines)
+
+
+def run(options: BenchOptions) -> None:
+    """Fit a share of the cells again. Options: share, seed (of the draw), workers."""
+    options.expect("share", "seed", "workers")
+    found = comparison.read(options.results)
+    tasks = drawn(found, options.integer("seed", 0), options.number("share", SHARE))
+    options.measure(FILE, TableFit, tasks, fits.measure, **in_single_threads(options))
+    print(summary(read(options.results)))
