@@ -32,6 +32,8 @@ GROUPS: dict[str, Callable[[str], bool]] = {
     "design": lambda table: table in DESIGN,
     "others": lambda table: table not in DESIGN,
 }
+# Share of our tables from which on a system is compared.
+COVERED = 0.5
 # Smaller differences are ties: points of accuracy, and the share of an error.
 TIE_POINTS, TIE_SHARE = 0.2, 0.01
 
@@ -57,8 +59,9 @@ def read(results: Path) -> pd.DataFrame:
 class Benchmark:
     """The fits of the tables and systems that can be compared.
 
-    A table counts once our models of all sizes are there, a system once it has all of these tables.
-    Each table has the seeds that all of these systems have in common.
+    In an unfinished run a system counts once it has all sizes of half of the tables that we have,
+    a table once all of these systems have all its sizes. Each table has the seeds that all of these
+    systems have in common.
     """
 
     fits: pd.DataFrame
@@ -69,16 +72,16 @@ class Benchmark:
     def of(cls, found: pd.DataFrame) -> Benchmark:
         """Choose tables, systems and seeds."""
         seeds = _complete_seeds(found)
-        tables = tuple(table for table in fits.BENCHMARK if (OURS, table) in seeds)
+        ours = [table for table in fits.BENCHMARK if (OURS, table) in seeds]
         systems = tuple(
             name
             for name in dict.fromkeys(found["system"])
-            if all(seeds.get((name, t), set()) & seeds[OURS, t] for t in tables)
+            if sum((name, table) in seeds for table in ours) >= COVERED * len(ours)
         )
-        common = {t: set.intersection(*(seeds[name, t] for name in systems)) for t in tables}
+        common = {t: set.intersection(*(seeds.get((s, t), set()) for s in systems)) for t in ours}
         keys = zip(found["system"], found["table"], found["seed"], strict=True)
         keep = [name in systems and seed in common.get(table, ()) for name, table, seed in keys]
-        return cls(found[keep], tuple(table for table in tables if common[table]), systems)
+        return cls(found[keep], tuple(table for table in ours if common[table]), systems)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
