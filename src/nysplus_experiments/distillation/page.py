@@ -27,6 +27,8 @@ TITLES = {LIGHTGBM: "LightGBM", SVM: "SVC / SVR", FOREST: "random forest"}
 # Gains over the model fitted to y, and the scores that they are computed from.
 GAINS = {"gap": "teacher_score", "student_gain": "student_score", "gain": "kept_score"}
 AGREEMENTS = ["fitted_agreement", "student_agreement"]
+# Tables are listed again without twins if at least this share of the test rows has a twin.
+MANY_TWINS = 0.05
 # A teacher is ahead by more than this: points of accuracy, or the share of an error.
 AHEAD_POINTS, AHEAD_SHARE = 0.5, 0.01
 
@@ -71,11 +73,13 @@ def parts(results: Path) -> dict[str, str]:
     """Return the text of each marked part."""
     file = results / "distillation" / FILE
     rows = records.frame(file, Student)
-    found = cases(rows)
+    found, new = cases(rows), cases(rows, new=True)
+    twins = rows.loc[rows["new_rows"] <= (1.0 - MANY_TWINS) * rows["test_rows"], "table"]
     return {
         "machine": f"*{machine(records.environment_of(file))}*",
         "summary": summary(found),
-        "new": summary(cases(rows, new=True)),
+        "new": summary(new),
+        "twins": table_of(new[new["table"].isin(twins)], agreement=False),
         "classes": table_of(found[~found["regression"]]),
         "values": table_of(found[found["regression"]]),
     }
@@ -103,12 +107,12 @@ def summary(found: pd.DataFrame) -> str:
     return markdown([*header, "gain of `distill`", "at least half recovered"], lines)
 
 
-def table_of(found: pd.DataFrame) -> str:
-    """List the scores of every table and teacher."""
+def table_of(found: pd.DataFrame, agreement: bool = True) -> str:
+    """List the scores of every table and teacher, and the agreement with the teacher."""
     lines = []
+    names = ("fitted_score", *GAINS.values(), *(AGREEMENTS if agreement else ()))
     for case in found.itertuples():
         decimals = 3 if case.regression else 2
-        names = ("fitted_score", *GAINS.values(), *AGREEMENTS)
         scores = [f"{getattr(case, name):.{decimals}f}" for name in names]
         recovered = f"{100 * case.recovered + 0.0:.0f} %" if case.ahead else MISSING
         star = r"\*" if case.table in DESIGN else ""
@@ -118,7 +122,8 @@ def table_of(found: pd.DataFrame) -> str:
         lines[-1] += scores[4:]
     header = ["table", "teacher", "fitted to y", "teacher", "student", "result of `distill`"]
     header += ["students kept", "gain", "gap recovered"]
-    header += ["agreement: fitted to y", "agreement: student"]
+    if agreement:
+        header += ["agreement: fitted to y", "agreement: student"]
     return markdown(header, lines)
 
 
