@@ -13,6 +13,7 @@ from nysplus_experiments.harness.bench import BenchOptions
 from nysplus_experiments.harness.tables import MISSING, markdown
 from nysplus_experiments.tables import comparison, fits
 from nysplus_experiments.tables.fits import TableFit, in_single_threads
+from nysplus_experiments.tables.summaries import title_of
 
 FILE, SHARE = "again.csv", 0.1
 KEY = list(TableFit.key_columns)
@@ -47,8 +48,8 @@ def _half_width(table: str, score: float, test_rows: int) -> float:
 def summary(both: pd.DataFrame) -> str:
     """Return how far the scores of the second fits are from those of the first."""
     lines = []
-    for name in [*dict.fromkeys(both["system"]), "all"]:
-        own = both if name == "all" else both[both["system"] == name]
+    for name in [*dict.fromkeys(both["system"]), None]:
+        own = both if name is None else both[both["system"] == name]
         scored = own.dropna(subset=["score", "score_again"])
         same = (scored["change"] == 0) & (scored["bytes"] == scored["bytes_again"])
         inside = scored["change"].abs() <= scored["interval"]
@@ -56,7 +57,8 @@ def summary(both: pd.DataFrame) -> str:
         classes = scored[~scored["table"].map(comparison.is_regression).astype(bool)]
         points = classes["change"].abs().max()
         cells = [str(len(own)), str(int(same.sum())), str(int(inside.sum())), str(missing)]
-        lines.append([name, *cells, MISSING if pd.isna(points) else f"{points:.2f}"])
+        title = "all" if name is None else title_of(name)
+        lines.append([title, *cells, MISSING if pd.isna(points) else f"{points:.2f}"])
     header = ("system", "fits", "equal score and bytes", "score within its interval")
     return markdown((*header, "model in one run only", "largest difference, points"), lines)
 
@@ -65,6 +67,7 @@ def run(options: BenchOptions) -> None:
     """Fit a share of the cells again. Options: share, seed (of the draw), workers."""
     options.expect("share", "seed", "workers")
     found = comparison.read(options.results)
+    found = found[found["system"] != comparison.CONSTANT]
     tasks = drawn(found, options.integer("seed", 0), options.number("share", SHARE))
     options.measure(FILE, TableFit, tasks, fits.measure, **in_single_threads(options))
     print(summary(read(options.results)))
