@@ -339,11 +339,15 @@ def raw_numbers(n_rows=300, *, seed=0):
 
 
 def encoded_model(estimator, y, dtype=np.float32):
-    """Fit an estimator to the code of :func:`raw_numbers`, and give it the code and the schema."""
+    """Fit an estimator to the code of :func:`raw_numbers`, and give it the code and the schema.
+
+    It has no novelty: that of the fit compares rows of the code.
+    """
     code, schema = table_code(), table_schema()
     estimator.fit(code(raw_numbers(len(y)), dtype), y)
     columns = Columns(schema.n_features, np.array(schema.names, dtype=object), schema=schema)
-    return alter(estimator, expansion=replace(estimator.expansion_, encoder=code), columns=columns)
+    expansion = replace(estimator.expansion_, encoder=code)
+    return alter(estimator, expansion=expansion, columns=columns, familiar=None)
 
 
 # ---- numbers in few bits -------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import numpy as np
 import pytest
-from factories import classes, labels, values
+from factories import classes, labels, mixed_table, values
 from forged import forge, set_entry
 
 from nysplus import NystroemClassifier, NystroemRegressor, load
@@ -110,3 +110,12 @@ def test_forged_numbers_are_refused(path, name):
     forge(path, set_entry(*keys, to=value))
     with pytest.raises(ValueError, match=message):
         load(path)
+
+
+def test_directions_of_a_table_skip_columns_that_are_not_used(tmp_path):
+    frame, y = mixed_table(400)
+    frame.insert(1, "empty", np.nan)
+    model = NystroemClassifier(10, metric="diagonal", encoder="auto", random_state=0).fit(frame, y)
+    assert model._model.familiar.directions is not None
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").novelty(frame), model.novelty(frame))

@@ -48,7 +48,7 @@ class Columns:
 
     @property
     def numeric(self) -> npt.NDArray[np.bool_]:
-        """Whether each column has numbers or dates, no categories."""
+        """Whether each column that is used has numbers or dates, no categories."""
         if self.schema is None:
             return np.ones(self.n_features, dtype=bool)
         return np.array([column.kind != "category" for column in self.schema.columns])

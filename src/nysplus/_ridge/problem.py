@@ -139,11 +139,12 @@ def left_out_scores(
     columns = problem.feature_map.columns(dtype)
     rotation = problem.feature_map.collapse(path.vectors).astype(dtype)
     centre = (path.moments.feature_mean @ path.vectors).astype(dtype)
+    alphas = problem.alphas  # the function goes to other processes, where rows cannot follow
 
     def scores(block: Block) -> list[Float]:
         Q = columns(block.X) @ rotation
         Q -= centre
-        return path.leave_one_out(Q, block.Y, block.unit_weight, problem.alphas)
+        return path.leave_one_out(Q, block.Y, block.unit_weight, alphas)
 
     return scores
 

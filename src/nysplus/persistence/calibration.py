@@ -73,23 +73,23 @@ def directions_out(novelty: Novelty | None) -> dict[str, str] | None:
     return {name: _text(getattr(found, name)) for name in ("center", "weights", "distances")}
 
 
-def novelty_in(header: dict[str, Any], n_features: int) -> Novelty | None:
+def novelty_in(header: dict[str, Any], n_columns: int) -> Novelty | None:
     """Return the quantiles of :func:`novelty_out`, with what :func:`directions_out` has written."""
     if header.get("novelty") is None:
         return None
     similarities = _numbers(header, "novelty", len(NOVELTY_LEVELS))
     decreasing = bool((np.diff(similarities) <= 0).all())
     require(decreasing and np.isfinite(similarities).all(), "quantiles of novelty must decrease.")
-    return Novelty(similarities, _directions_in(header, n_features))
+    return Novelty(similarities, _directions_in(header, n_columns))
 
 
-def _directions_in(header: dict[str, Any], n_features: int) -> Directions | None:
+def _directions_in(header: dict[str, Any], n_columns: int) -> Directions | None:
     if header.get("directions") is None:
         return None
     record = entry(header, "directions", dict)
-    center = _numbers(record, "center", n_features)
-    r = min(N_DIRECTIONS, len(entry(record, "weights", str)) * 3 // 4 // (4 * n_features))
-    weights = _numbers(record, "weights", n_features * max(r, 1)).reshape(n_features, -1)
+    center = _numbers(record, "center", n_columns)
+    r = min(N_DIRECTIONS, len(entry(record, "weights", str)) * 3 // 4 // (4 * n_columns))
+    weights = _numbers(record, "weights", n_columns * max(r, 1)).reshape(n_columns, -1)
     distances = _numbers(record, "distances", len(NOVELTY_LEVELS))
     finite = np.isfinite(center).all() and np.isfinite(weights).all()
     require(finite, "center and weights of directions must be finite.")

@@ -100,15 +100,16 @@ def model_in(header: dict[str, Any], tensors: Tensors) -> Any:
     scaling = entry(header, "scaling", dict, type(None))
     # a classifier of from_svc may have none
     require(scaling is None or discrete, "scaling belongs to classifiers only.")
+    columns = _columns_in(header, expansion)
     model._adopt(
         FittedModel(
             expansion,
             code,
-            _columns_in(header, expansion),
+            columns,
             None if scaling is None else _scaling_in(scaling, code),
             # files of earlier versions have neither
             calibration_in(header, code),
-            novelty_in(header, n_features),
+            novelty_in(header, len(columns.numeric)),
             **_reports_in(entry(header, "fitted", dict), expansion),
         )
     )
