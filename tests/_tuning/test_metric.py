@@ -376,7 +376,7 @@ def test_sparse_rows_have_the_metric_of_dense_ones(kind):
     options = {"selector": Uniform(), "alphas": (1e-2,)}
     dense = _learned(X, ValueTargets(Y), LearnedMetric(kind), **options)
     sparse = _learned(sp.csr_matrix(X), ValueTargets(Y), LearnedMetric(kind), **options)
-    # the map of the smallest error is kept; those after it differ by rounding that iterations amplify
+    # the map of the smallest error is kept; iterations amplify the rounding of those after it
     kept = int(np.argmin(dense.errors)) + 1
     np.testing.assert_allclose(sparse.errors[:kept], dense.errors[:kept], rtol=1e-6)
     np.testing.assert_allclose(sparse.errors, dense.errors, rtol=1e-3)
