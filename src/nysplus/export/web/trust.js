@@ -10,7 +10,10 @@ const SHOWN_CLASSES = 20;
 const MINUS = "−";
 // Digits after the point that show three or more digits of a size, but no more than 12.
 const places = (size) => Math.min(Math.max(2 - Math.floor(Math.log10(size)), 0), 12);
-const fixed = (value, n) => value.toFixed(n).replace("-", MINUS);
+const fixed = (value, n) => {
+  const text = value.toFixed(n);
+  return Number(text) === 0 ? (0).toFixed(n) : text.replace("-", MINUS);
+};
 // Lines may break after the signs of a name.
 const breakable = (text) => text.replace(/[_/.-](?=[^\d\s])/g, "$&\u200b");
 const percent = (share) => `${Number((100 * share).toFixed(2))} %`;
@@ -113,6 +116,12 @@ function fork(share, value) {
 const line = (name, bar, text, kind) =>
   make("li", kind ? { class: kind } : {}, make("span", {}, name), bar, make("span", {}, text));
 
+// The value that a full bar stands for: the largest one, unless all are below 1 % of the scores.
+function scaleOf(parts, base, total) {
+  const least = 0.01 * Math.max(Math.abs(base), Math.abs(total));
+  return Math.max(least, ...parts.map(({ value }) => Math.abs(value))) || 1;
+}
+
 function bars(parts, base, total, start) {
   const ordered = [...parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const rest = ordered.length > SHOWN_COLUMNS + 1 ? ordered.splice(SHOWN_COLUMNS) : [];
@@ -120,9 +129,9 @@ function bars(parts, base, total, start) {
     const value = rest.reduce((sum, part) => sum + part.value, 0);
     ordered.push({ name: `${rest.length} other columns`, value });
   }
-  const largest = Math.max(...ordered.map(({ value }) => Math.abs(value))) || 1;
+  const largest = scaleOf(ordered, base, total);
   const n = places(largest);
-  const signed = (value) => (value < 0 ? "" : "+") + fixed(value, n);
+  const signed = (value) => (Number(value.toFixed(n)) > 0 ? "+" : "") + fixed(value, n);
   return [
     line(start, make("span"), fixed(base, n), "end"),
     ...ordered.map(({ name, value }) =>
