@@ -14,12 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nysplus._holdout import (
-    PairedComparison,
-    best_of,
-    draw_rows,
-    largest_within_noise,
-)
+from nysplus._holdout import PairedComparison, best_of, draw_rows, largest_within_noise
 from nysplus._ridge.feature_map import FeatureMap
 from nysplus._ridge.moments import Moments
 from nysplus._ridge.path import RidgePath
@@ -122,17 +117,17 @@ def choose_alpha(
     if not problem.blocks.discrete:
         alpha = best_of(alphas, score=lambda alpha: -path.generalized_cross_validation(alpha))
         if problem.unused is not None and len(problem.unused) > 1:
-            scores = left_out_scores(problem, path, dtype)
-            alpha = _enough_for(problem.unused, alpha, alphas, scores)
+            scores = _leave_one_out_scores(problem, path, dtype)
+            alpha = _larger_if_better(problem.unused, alpha, alphas, scores)
         return ChosenAlpha(alpha, -path.generalized_cross_validation(alpha), 0)
-    scores = left_out_scores(problem, path, dtype)
+    scores = _leave_one_out_scores(problem, path, dtype)
     return _most_accurate(problem, scores, problem.validation_rows, "leave-one-out")
 
 
 Scores = Callable[[Block], list[Float]]
 
 
-def left_out_scores(
+def _leave_one_out_scores(
     problem: RidgeProblem, path: RidgePath, dtype: type[np.floating[Any]]
 ) -> Scores:
     """Return the function from rows to their leave-one-out scores with each α."""
@@ -149,7 +144,9 @@ def left_out_scores(
     return scores
 
 
-def _enough_for(rows: Block, alpha: float, alphas: tuple[float, ...], scores: Scores) -> float:
+def _larger_if_better(
+    rows: Block, alpha: float, alphas: tuple[float, ...], scores: Scores
+) -> float:
     """Return α, or a larger one that is better for some rows by a standard error or more."""
     errors = dict(zip(alphas, (((rows.Y - s) ** 2).sum(axis=1) for s in scores(rows)), strict=True))
     larger = [

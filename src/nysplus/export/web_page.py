@@ -176,7 +176,7 @@ def _trust(model: Any, confidence: float | None) -> dict[str, Any]:
     fitted = getattr(model, "_model", None)
     if confidence is None or fitted is None:
         return {"sets": [], "no_sets": ""}
-    wanted = check_confidence(confidence)
+    chosen = check_confidence(confidence)
     what = "set" if fitted.code.discrete else "interval"
     reason = ""
     if fitted.code.kind == "labels":
@@ -191,12 +191,12 @@ def _trust(model: Any, confidence: float | None) -> dict[str, Any]:
     if reason:
         return {"sets": [], "no_sets": reason}
     found = []
-    for level in sorted({*CONFIDENCES, wanted}):
+    for level in sorted({*CONFIDENCES, chosen}):
         try:
             bounds = trust_of(model, level).bounds
         except ValueError:  # the model has seen too few rows for this confidence
             break
-        found.append({"confidence": level, "bounds": bounds.tolist(), "chosen": level == wanted})
+        found.append({"confidence": level, "bounds": bounds.tolist(), "chosen": level == chosen})
     few = f"There is no prediction {what}, because the model has seen too few rows."
     return {"sets": found, "no_sets": "" if found else few}
 

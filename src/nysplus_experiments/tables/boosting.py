@@ -66,7 +66,7 @@ class Boosted:
         return own + NUMBER_BYTES * len(self.intercept) + code.n_bytes
 
     def steps(self, X: np.ndarray) -> np.ndarray:
-        """Return what each iteration adds to the scores: (rows, iterations, outputs)."""
+        """Return the contribution of each iteration to the scores: (rows, iterations, outputs)."""
         added = self.trees.value[self.trees.leaves(X)]
         return added.reshape(len(X), self.n_iterations, len(self.intercept))
 
