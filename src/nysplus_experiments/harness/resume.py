@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from unittest.mock import patch
 
@@ -105,17 +106,28 @@ def _outcomes(
         for task in tasks:
             yield task, lambda task=task: measure(*task)  # type: ignore[misc]
         return
-    # An interrupt is the parent's to handle.
-    ignore = (signal.SIGINT, signal.SIG_IGN)
     # New processes read these variables when they load their libraries.
     with patch.dict(os.environ, dict.fromkeys(THREADS, "1")):
-        pool = ProcessPoolExecutor(workers, get_context("spawn"), signal.signal, ignore)
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker)
         try:
             running: dict[Future[Any], Task] = {pool.submit(measure, *task): task for task in tasks}
             for future in as_completed(running):
                 yield running[future], future.result
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _begin_worker() -> None:
+    """Leave interrupts to the parent, and end with it: a killed parent cannot stop its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _numbers(row: records.Row) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -115,3 +118,50 @@ def test_rows_that_are_not_valid_are_measured_again(tmp_path):
     measure_missing(path, Square, TASKS, square)
     measure_missing(path, Square, TASKS, square, valid=lambda row: row.n != 3)
     assert [key for key, _ in _values(path)] == [*TASKS, ("b", 3)]
+
+
+KILLED = """
+import os
+import time
+from pathlib import Path
+
+from nysplus_experiments.harness.resume import _outcomes
+
+
+def wait(folder):
+    Path(folder, f"worker-{os.getpid()}").touch()
+    time.sleep(600)
+
+
+if __name__ == "__main__":
+    list(_outcomes([(os.environ["FOLDER"],)], wait, workers=1))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs the list of processes in /proc")
+def test_workers_end_with_a_killed_run(tmp_path):
+    program = tmp_path / "killed.py"
+    program.write_text(KILLED)
+    parent = subprocess.Popen([sys.executable, program], env=os.environ | {"FOLDER": str(tmp_path)})
+    (worker,) = _waited(lambda: list(tmp_path.glob("worker-*")))
+    parent.kill()
+    parent.wait()
+    process = worker.name.removeprefix("worker-")
+    assert _waited(lambda: not _runs(process))
+
+
+def _waited(condition):
+    """Return the condition once it holds, or after a minute."""
+    end = time.monotonic() + 60
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def _runs(process):
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
