@@ -29,6 +29,8 @@ class Look(NamedTuple):
     dashes: Any = "-"
 
 
+#: Share of the tables on which a system must have a model of a size to be drawn there.
+MOST = 0.5
 _OTHERS = Look(figures.GREY, "P", figures.DOTTED)
 LOOKS = {
     OURS: Look(figures.VERMILLION, "o"),
@@ -58,11 +60,13 @@ def byte_figure(bench: Benchmark) -> Figure:
             "zorder": 4 if name == OURS else 3,
         }
         found = [estimate(share.xs(size, level="size")[name]) for size in fits.SIZES]
-        y = np.array([value.mean for value in found])
+        shown = np.array([_has_models(bench, size, name) for size in fits.SIZES])
+        y = np.where(shown, [value.mean for value in found], np.nan)
         half = np.nan_to_num([value.high - value.mean for value in found])
         curve = figures.curve(left, x + shift, y, title_of(name), *look, yerr=half, **width)
         handles[title_of(name)] = curve
-        figures.curve(right, x, means.loc[name], title_of(name), *look, **width)
+        rank = np.where(shown, means.loc[name], np.nan)
+        figures.curve(right, x, rank, title_of(name), *look, **width)
     _critical_difference(right, bench, len(x))
     right.invert_yaxis()
     for ax in (left, right):
@@ -75,6 +79,11 @@ def byte_figure(bench: Benchmark) -> Figure:
     figures.axes_titles(right, "model size at most", "mean rank (1 is best)", "Rank at each size")
     figures.legend(figure, handles, 12, "upper")
     return figure
+
+
+def _has_models(bench: Benchmark, size: str, system: str) -> bool:
+    """Return whether a system has a model of a size on most tables."""
+    return bool(bench.wide(size, "model")[system].eq(True).mean() >= MOST)
 
 
 def _critical_difference(ax: Any, bench: Benchmark, n_sizes: int) -> None:

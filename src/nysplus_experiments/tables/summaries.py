@@ -340,10 +340,11 @@ def headline(bench: Benchmark) -> str:
                 continue
             lines.append(
                 f"- **{size} against {opponent.title}**: {signed(points.mean)} points in the mean "
-                f"over {points.wins + points.ties + points.losses} tables with classes (worst: "
-                f"{signed(points.worst)}, {points.worst_table}), {ratio(error.mean)} of the RMSE "
-                f"over {error.wins + error.ties + error.losses} tables with numbers (worst: "
-                f"{ratio(error.worst)}, {error.worst_table})."
+                f"over {points.wins + points.ties + points.losses} tables with classes (median: "
+                f"{signed(points.median)}, worst: {signed(points.worst)}, {points.worst_table}), "
+                f"{ratio(error.mean)} of the RMSE over {error.wins + error.ties + error.losses} "
+                f"tables with numbers (median: {ratio(error.median)}, worst: {ratio(error.worst)}, "
+                f"{error.worst_table})."
             )
     mean = {size: ranks(bench, size).mean() for size in LIMITED[1:]}
     first = ", ".join(
