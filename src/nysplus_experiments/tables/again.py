@@ -14,6 +14,7 @@ from nysplus_experiments.harness.tables import MISSING, markdown
 from nysplus_experiments.tables import comparison, fits
 from nysplus_experiments.tables.fits import TableFit, in_single_threads
 from nysplus_experiments.tables.summaries import title_of
+from nysplus_experiments.tables.systems import all_systems
 
 FILE, SHARE = "again.csv", 0.1
 KEY = list(TableFit.key_columns)
@@ -64,10 +65,11 @@ def summary(both: pd.DataFrame) -> str:
 
 
 def run(options: BenchOptions) -> None:
-    """Fit a share of the cells again. Options: share, seed (of the draw), workers."""
+    """Fit a share of the cells of installed systems again. Options: share, seed (draw), workers."""
     options.expect("share", "seed", "workers")
     found = comparison.read(options.results)
-    found = found[found["system"] != comparison.CONSTANT]
+    installed = [name for name, system in all_systems().items() if system.installed]
+    found = found[found["system"].isin(installed) & (found["system"] != comparison.CONSTANT)]
     tasks = drawn(found, options.integer("seed", 0), options.number("share", SHARE))
     options.measure(FILE, TableFit, tasks, fits.measure, **in_single_threads(options))
     print(summary(read(options.results)))
