@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nysplus_experiments.harness import records
-from nysplus_experiments.harness.bench import RESULTS
+from nysplus_experiments.harness.bench import RESULTS, BenchOptions
 from nysplus_experiments.harness.raw_tables import PAPER_SETS, TABLES
 from nysplus_experiments.tables import again, comparison, fits, page, summaries
 from nysplus_experiments.tables.systems import all_systems
@@ -220,6 +220,22 @@ def test_a_tenth_of_the_fits_is_drawn(tmp_path, monkeypatch):
     assert keys == again.drawn(found.sample(frac=1.0, random_state=1), 0, 0.1)
     assert keys != again.drawn(found, 1, 0.1)
     assert set(keys) <= set(found[again.KEY].itertuples(index=False, name=None))
+
+
+def test_systems_that_are_not_installed_are_not_fitted_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(records.os, "fsync", lambda descriptor: None)
+    _invent(tmp_path, ("nysplus", "tree"), ("banana",))
+    known = again.all_systems()
+    absent = {"tree": replace(known["tree"], library="no_such_library")}
+    monkeypatch.setattr(again, "all_systems", lambda: known | absent)
+    asked = []
+
+    def measure(self, file, row_class, tasks, *_, **__):
+        asked.extend(tasks)
+
+    monkeypatch.setattr(BenchOptions, "measure", measure)
+    again.run(BenchOptions("tables", tmp_path, extra={"share": "1"}))
+    assert {system for _, system, _, _ in asked} == {"nysplus"}
 
 
 def test_a_second_run_is_compared_with_the_first(tmp_path):
