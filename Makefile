@@ -30,16 +30,14 @@ $(READY): $(PLOT_READY)
 demo: $(PLOT_READY)  ## models of kilobytes against SVC and boosting on digits: a table, a figure, C and a web page
 	$(BIN)/python examples/demo.py
 
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 # A file's tests stay together: models and clusters that they share are made once.
-SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+BY_FILE := --dist loadfile
 # Coverage takes a third of the time again, so that only tests of nysplus itself are measured, without the
-# thousands of small fits of scikit-learn's checks, and without tests that mostly wait for other processes.
+# thousands of small fits of scikit-learn's checks.
 CONTRACT := tests/api/test_contract_of_combinations.py
-PROCESSES := tests/_rows/on_dask/test_lost_workers.py tests/_rows/on_dask/test_workers.py \
-	tests/api/test_stress.py tests/cli/test_page.py tests/injected tests/test_readme.py tests/test_site.py
-NOT_COVERED := $(CONTRACT) $(PROCESSES) tests/nysplus_experiments src/nysplus_experiments
-COVERED = $(PYTEST) --cov --cov-report=term:skip-covered $(addprefix --ignore=,$(NOT_COVERED))
+NOT_COVERED := $(CONTRACT) tests/nysplus_experiments src/nysplus_experiments tests/test_readme.py
+COVERED = $(PYTEST) $(BY_FILE) --cov --cov-report=term:skip-covered $(addprefix --ignore=,$(NOT_COVERED))
 
 test: $(READY)  ## lint, types, tests, doctests, pages, and at least 97 % of lines and branches covered
 	$(MAKE) --no-print-directory --jobs=2 lint test-not-covered
@@ -50,7 +48,7 @@ test-not-covered: $(READY)
 	$(PYTEST) $(NOT_COVERED)
 
 test-fast: $(READY)  ## what takes a minute: neither lint nor slow tests
-	$(PYTEST) --ignore=$(CONTRACT) -m "not slow"
+	$(PYTEST) $(BY_FILE) --ignore=$(CONTRACT) -m "not slow"
 
 # 150 examples of every property instead of 10
 THOROUGH := --hypothesis-profile=thorough
@@ -75,7 +73,7 @@ faults: $(READY)  ## kill saves, fits and reproductions at KILLS=50 random momen
 
 OLDEST := .venv-oldest
 test-oldest: $(OLDEST)/.ready  ## the tests with the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 $(OLDEST)/$(BIN_NAME)/python -m pytest $(SIDE_BY_SIDE)
+	OMP_NUM_THREADS=1 $(OLDEST)/$(BIN_NAME)/python -m pytest -n $(WORKERS) $(BY_FILE)
 
 $(OLDEST)/.ready: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv --clear $(OLDEST)
@@ -84,7 +82,7 @@ $(OLDEST)/.ready: pyproject.toml tests/oldest.txt
 	@touch $@
 
 peer-suites: $(READY)  ## scikit-learn's own tests with our classes in the place of its own: some minutes
-	OMP_NUM_THREADS=1 $(BIN)/python tests/peers/peer_suites.py $(SIDE_BY_SIDE)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/peers/peer_suites.py -n $(WORKERS) $(BY_FILE)
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -54,14 +54,15 @@ def summary(both: pd.DataFrame) -> str:
         scored = own.dropna(subset=["score", "score_again"])
         same = (scored["change"] == 0) & (scored["bytes"] == scored["bytes_again"])
         inside = scored["change"].abs() <= scored["interval"]
-        missing = int((own["score"].isna() != own["score_again"].isna()).sum())
+        missing = own["score"].isna(), own["score_again"].isna()
+        neither, one = int((missing[0] & missing[1]).sum()), int((missing[0] ^ missing[1]).sum())
         classes = scored[~scored["table"].map(comparison.is_regression).astype(bool)]
         points = classes["change"].abs().max()
-        cells = [str(len(own)), str(int(same.sum())), str(int(inside.sum())), str(missing)]
+        counts = (len(own), neither, one, int(same.sum()), int(inside.sum()))
         title = "all" if name is None else title_of(name)
-        lines.append([title, *cells, MISSING if pd.isna(points) else f"{points:.2f}"])
-    header = ("system", "fits", "equal score and bytes", "score within its interval")
-    return markdown((*header, "model in one run only", "largest difference, points"), lines)
+        lines.append([title, *map(str, counts), MISSING if pd.isna(points) else f"{points:.2f}"])
+    header = ("system", "fits", "no model in both runs", "in one run", "equal score and bytes")
+    return markdown((*header, "score within its interval", "largest difference, points"), lines)
 
 
 def run(options: BenchOptions) -> None:

@@ -242,6 +242,8 @@ def test_a_second_run_is_compared_with_the_first(tmp_path):
     first = [_fit("churn", "nysplus", "4 kB", seed, 90.0) for seed in range(4)]
     second = [first[0], replace(first[1], score=91.0), replace(first[2], score=95.0)]
     second += [replace(first[3], score=None, bytes=None)]
+    nothing = _fit("churn", "nysplus", "1 kB", 0, None, bytes=None)
+    first, second = [*first, nothing], [*second, nothing]
     for file, rows in ((fits.file_of("nysplus"), first), (again.FILE, second)):
         path = tmp_path / "tables" / file
         records.begin(path, fits.TableFit, None)
@@ -249,5 +251,6 @@ def test_a_second_run_is_compared_with_the_first(tmp_path):
             records.append(path, row)
     both = again.read(tmp_path)
     assert both["interval"].iloc[0] == pytest.approx(196 * np.sqrt(0.09 / 1000))
-    # of four fits one is equal, one more is within 1.86 points, and one has no model any more
-    assert _lines(again.summary(both))[-1] == ["all", "4", "1", "2", "1", "5.00"]
+    # of five fits one is equal, one more is within 1.86 points, one has no model any more, and one
+    # has none in both runs
+    assert _lines(again.summary(both))[-1] == ["all", "5", "1", "1", "1", "2", "5.00"]

@@ -28,7 +28,9 @@ def test_files_have_levels_as_texts_and_gaps_left_empty(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [SYNTHETIC, "churn"])
+@pytest.mark.parametrize(
+    "name", [SYNTHETIC, pytest.param("churn", marks=pytest.mark.all_combinations)]
+)
 def test_every_command_succeeds(name):
     if name == "churn" and not CHURN.is_file():
         pytest.skip("churn.npz is not at hand: set NYSPLUS_DATA to the folder of tables")
