@@ -93,7 +93,7 @@ class HeldOutScore:
 
 @dataclass(frozen=True, repr=False)
 class FitReport:
-    """What a fit has compared and chosen, and the bytes of the model.
+    """Models that a fit compared and chose, and the bytes of the final model.
 
     Two fits of the same rows with the same `random_state` have equal reports: seconds are not
     compared. Neither pickles nor saved files have seconds, so that equal fits give equal files.

@@ -132,7 +132,7 @@ class Candidate:
 
     @property
     def description(self) -> str:
-        """What tells the candidate from others, in words."""
+        """Size, recipe and number of steps in words."""
         return f"{self.size_text}, {self.recipe.description}, {self.options.n_steps:,} steps"
 
     @property

@@ -86,10 +86,10 @@ def explain(
 def _rows(model: Any, path: Path, row: int | None, seed: int) -> tuple[Any, Float]:
     """Return a row of a file, counted from 1, and a sample of its rows, as raw numbers."""
     rng = np.random.RandomState(seed)
-    wanted, kept, keys, n_rows = None, [], [], 0
+    found, kept, keys, n_rows = None, [], [], 0
     for chunk in _chunks(model, path):
         if row is not None and n_rows < row <= n_rows + len(chunk):
-            wanted = chunk[row - n_rows - 1 : row - n_rows]
+            found = chunk[row - n_rows - 1 : row - n_rows]
         n_rows += len(chunk)
         # the rows of the smallest of random numbers are a sample of all rows so far
         kept.append(chunk)
@@ -97,9 +97,9 @@ def _rows(model: Any, path: Path, row: int | None, seed: int) -> tuple[Any, Floa
         all_keys = np.concatenate(keys)
         chosen = np.sort(np.argsort(all_keys, kind="stable")[:BACKGROUND_ROWS])
         kept, keys = [np.concatenate(kept)[chosen]], [all_keys[chosen]]
-    if row is not None and wanted is None:
+    if row is not None and found is None:
         raise CommandError(f"--row {row} is not in {path}, which has {n_rows:,} rows.")
-    return wanted, kept[0]
+    return found, kept[0]
 
 
 def _chunks(model: Any, path: Path) -> Iterator[Float]:

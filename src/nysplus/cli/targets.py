@@ -92,7 +92,7 @@ def _arrow(name: str, column: Any) -> tuple[Array, npt.NDArray[np.bool_]]:
     )
 
 
-def choose_task(target: TargetValues, wanted: str) -> tuple[Task, str]:
+def choose_task(target: TargetValues, option: str) -> tuple[Task, str]:
     """Return the task of a target, and the reason for it; check that the target allows it."""
     name, y = target.name, target.y
     values = np.unique(y)
@@ -101,15 +101,15 @@ def choose_task(target: TargetValues, wanted: str) -> tuple[Task, str]:
             f"The target {name!r} has one value, {values[0].item()!r}, in all rows. There is "
             "nothing to learn: name another column."
         )
-    if wanted not in ("auto", "classify", "regress"):
-        raise CommandError(f"--task {wanted} is not known. Allowed are auto, classify, regress.")
-    if wanted == "regress" and y.dtype.kind not in "if":
+    if option not in ("auto", "classify", "regress"):
+        raise CommandError(f"--task {option} is not known. Allowed are auto, classify, regress.")
+    if option == "regress" and y.dtype.kind not in "if":
         shown = few(values[:3])
         raise CommandError(
             f"The target {name!r} contains {_kind(y)} such as {shown}, and --task regress needs "
             "numbers. Use --task classify, or convert the column."
         )
-    task, reason = _task(y, values, wanted)
+    task, reason = _task(y, values, option)
     if task == "classify" and 2 * len(values) > len(y):
         raise CommandError(
             f"The target {name!r} has {len(values):,} different values in {len(y):,} rows, too "
@@ -119,9 +119,9 @@ def choose_task(target: TargetValues, wanted: str) -> tuple[Task, str]:
     return task, reason
 
 
-def _task(y: Array, values: Array, wanted: str) -> tuple[Task, str]:
-    if wanted != "auto":
-        return ("classify" if wanted == "classify" else "regress"), f"--task {wanted}"
+def _task(y: Array, values: Array, option: str) -> tuple[Task, str]:
+    if option != "auto":
+        return ("classify" if option == "classify" else "regress"), f"--task {option}"
     if y.dtype.kind in "bU":
         return "classify", f"it contains {_kind(y)}"
     if y.dtype.kind == "i" and len(values) <= FEW_VALUES and 2 * len(values) <= len(y):

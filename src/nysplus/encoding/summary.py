@@ -66,7 +66,7 @@ DEFAULT_RULES = SchemaRules()
 
 @dataclass
 class ColumnSummary:
-    """What some rows tell of a column; summaries of other rows are added.
+    """Statistics of a column over some rows; summaries of other rows are added.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the classifier and the regressor share: parameters in, one fitted model out."""
+"""The base class of the classifier and the regressor: parameters in, one fitted model out."""
 
 from __future__ import annotations
 
@@ -361,7 +361,7 @@ class KernelMachine(TrustMixin, AdvisingMixin, CallbackSupportMixin):
 
     @property
     def report_(self) -> FitReport:
-        """What the fit has compared and chosen, and where the bytes and the seconds went."""
+        """Models that the fit compared and chose, and the bytes and seconds of each part."""
         model = self._model
         return model.report or FitReport.of(model.expansion, model.refined, model.alpha)
 

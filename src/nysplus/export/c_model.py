@@ -1,6 +1,6 @@
 """Choose the numbers of a C header, and compute the scores that they give in C.
 
-The arithmetic of the header is float, unless double is asked for. Features far from zero have a
+The arithmetic of the header is float by default, or double. Features far from zero have a
 centre subtracted, in double if float has too few digits for the rows themselves. Features that are
 very large or very small are multiplied by a power of two, so that squares stay in the range of
 float. Columns of a code are near one, and need neither; their centre is subtracted after the map.

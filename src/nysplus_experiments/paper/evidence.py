@@ -49,7 +49,7 @@ class At:
         return [nearest] if abs(have[nearest] - requested) <= 0.03 * requested else []
 
     def describe(self) -> str:
-        """Return what was requested, in words."""
+        """Return the requested sizes in words."""
         if self.above_kb is not None:
             return f"a model above {self.above_kb:g} kB"
         if self.kb is not None:

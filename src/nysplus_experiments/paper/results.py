@@ -10,7 +10,7 @@ from nysplus_experiments.harness import records
 
 
 class Key(NamedTuple):
-    """What a row is about; no two rows of a finished experiment share it."""
+    """Dataset, method, sizes and trial of a row; unique in a finished experiment."""
 
     dataset: str
     method: str
