@@ -285,6 +285,16 @@ def test_a_number_of_bytes():
     assert np.mean(small.predict(X) == svc.predict(X)) > 0.9
 
 
+@pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
+def test_a_machine_within_the_budget_stays_and_gets_probabilities(y):
+    svc = SVC().fit(X, y)
+    kept = from_svc(svc, X, y, budget="64kB")
+    np.testing.assert_array_equal(kept.decision_function(X), from_svc(svc).decision_function(X))
+    P = kept.predict_proba(X)
+    assert -np.log(P[np.arange(len(P)), y.astype(int)]).mean() < np.log(P.shape[1])
+    assert not hasattr(from_svc(svc, X, budget="64kB"), "predict_proba")
+
+
 def test_rows_compress_a_regressor():
     svr = SVR(C=10).fit(X, VALUES)
     small = from_svc(svr, X, VALUES, n_components=60)

@@ -124,7 +124,8 @@ def compress_model(
     if n_components is not None:
         check_number(n_components, n)
     if n_components == n or (limit is not None and expansion.n_bytes <= limit.n_bytes):
-        return _copy(model, SmallerModel(expansion, np.arange(n)), Outer())
+        scaling = _first_scaling(model, X, y, rules)
+        return _copy(model, SmallerModel(expansion, np.arange(n)), Outer(), scaling)
     if expansion.linear is not None:
         raise ValueError(
             "compress removes landmarks, and this model has a linear term beside them. Fit again "
@@ -290,6 +291,14 @@ def _sizes(expansion: KernelExpansion, budget: Budget) -> list[Size]:
         # their bytes differ: they are removed until the others are within the budget
         return [Size(n, None, ("float32",))]
     return budget.checked_sizes(model_shape(expansion), n)[-MAX_SIZES:]
+
+
+def _first_scaling(model: Any, X: Any, y: Any, rules: CompressionRules) -> Scaling | None:
+    """Return the scaling of probabilities by targets, for a classifier that has none yet."""
+    if y is None or not model._model.code.discrete or model._model.scaling is not None:
+        return None
+    rows = _rows(model, X, y, rules.max_rows, check_random_state(model.random_state))
+    return fit_scaling(model.expansion_(rows.X), rows.labels, rows.weight)
 
 
 def _rows(model: Any, X: Any, y: Any, max_rows: int, rng: np.random.RandomState) -> Block:
