@@ -1,6 +1,6 @@
 """The traps of real data: ill-conditioned kernels, float32 rows, integer images.
 
-`benchmarks/exactness.py` prints the same comparison at full size for all five datasets.
+`nysplus bench speed exactness` prints the same comparison at full size for all five datasets.
 """
 
 from __future__ import annotations

@@ -97,14 +97,13 @@ def _fit_while(deed, rows):
 
 
 def _runs():
-    """Return every subset of the workers, some times each; most only run with all tests."""
+    """Return every subset of the workers, some times each."""
     for number, subset in enumerate(SUBSETS * N_REPEATS):
-        often = number == len(SUBSETS) - 1  # all workers, once
-        marks = [] if often else [pytest.mark.all_combinations]
-        kind = ["delayed", "array", "persisted"][number % 3]
-        yield pytest.param(number, subset, kind, marks=marks)
+        yield number, subset, ["delayed", "array", "persisted"][number % 3]
 
 
+# Workers that are killed in known passes are part of every run, see `test_workers.py`.
+@pytest.mark.all_combinations
 @pytest.mark.parametrize(("seed", "subset", "kind"), _runs())
 def test_workers_killed_at_random_moments(restarting, data, seed, subset, kind):
     X, y, _ = data

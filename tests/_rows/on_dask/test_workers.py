@@ -140,7 +140,7 @@ def _transfers(client, fit):
         pytest.param("delayed", marks=pytest.mark.all_combinations),
         "array",
         pytest.param("persisted", marks=pytest.mark.all_combinations),
-        "y apart",
+        pytest.param("y apart", marks=pytest.mark.all_combinations),
     ],
 )
 def test_rows_stay_where_they_are(client, kind):
