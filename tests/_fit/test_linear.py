@@ -87,7 +87,7 @@ def test_numbers_that_int8_would_spoil_are_stored_in_more_bytes(rng):
     X = rng.standard_normal((3000, 12))
     y = X @ np.array([1000.0, *[1.0] * 11])
     table = _table(X, y, TableEncoder(numbers="standard"))
-    small, large = (only_linear(table, Budget(n), rng) for n in (190, 1000))
+    small, large = (only_linear(table, Budget(n), rng) for n in (94, 1000))
     assert small.expansion.packed.linear.values.dtype == np.int8
     assert large.expansion.packed.linear.values.dtype in (np.float16, np.float32)
     errors = [(_scores(model, X)[:, 0] - y).std() for model in (small, large)]

@@ -86,6 +86,9 @@ def test_bytes_are_those_of_the_numbers():
     assert TableCode(1, (ramps, flag)).n_bytes == (5 * 2 + 1) + 1 + 2 * 2
     assert Ramps(0, KNOTS, 0.6, 2).n_bytes == 5 * 8 + 1
     assert Lookup(0, np.zeros((5, 2), np.float16)).n_bytes == 20
+    assert Linear(0, 0.5, 2.0, 0.5).n_bytes == 2 + 2
+    assert Linear(0, 0.5, 2.0, 0.25).n_bytes == 2 + 2 + 2
+    assert Linear(0, 0.1, 1e9, 0.5).n_bytes == 4 + 4 + 2
 
 
 def test_same_codes_have_the_same_numbers():

@@ -91,7 +91,12 @@ class Linear(Term):
     fill: float
 
     n_columns = 1
-    n_bytes = 12
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the numbers, two where float16 holds one; `fill` is free if it is the offset."""
+        fill = () if self.fill == self.offset else (self.fill,)
+        return sum(2 if _is_half(x) else 4 for x in (self.offset, self.scale, *fill))
 
     def of(self, x: Float) -> Float:
         """Return the code columns of raw numbers."""
@@ -101,6 +106,12 @@ class Linear(Term):
     def suffixes(self, levels: tuple[str, ...]) -> list[str]:
         """The column keeps its name."""
         return [""]
+
+
+def _is_half(x: float) -> bool:
+    """Return whether float16 holds a number exactly."""
+    with np.errstate(over="ignore"):
+        return float(np.float16(x)) == x
 
 
 @dataclass(frozen=True, eq=False)

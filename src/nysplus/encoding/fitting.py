@@ -52,6 +52,9 @@ class CodeRules:
         Smaller differences of numbers count as none, so that slopes are finite.
     knot_error : float
         Share of a bin by which its knots may be rounded.
+    scaling_error : float
+        Share by which the numbers that standardise a column may be rounded: those for its mean and
+        for gaps in standard deviations, that for its scale as a ratio.
     season : float
         Seconds from which on the time of the year can matter.
     """
@@ -63,6 +66,7 @@ class CodeRules:
     max_hot: int = 32
     smallest: float = 1e-300
     knot_error: float = 1 / 32
+    scaling_error: float = 0.01
     season: float = 60 * DAY
 
 
@@ -104,7 +108,7 @@ def fit_code(
             terms.append(_levels(i, column, rules))
         else:
             x = raw[:, i][~np.isnan(raw[:, i])]
-            terms += _number(i, x, numbers, n_bins, rules)
+            terms += _number(i, x, column.gaps, numbers, n_bins, rules)
             if column.kind == "date":
                 terms += _circles(i, x, rules)
             if column.gaps:
@@ -125,14 +129,15 @@ def _levels(i: int, column: TableColumn, rules: CodeRules) -> Term:
     return OneHot(i, min(len(column.levels), rules.max_hot), column.gaps)
 
 
-def _number(i: int, x: Float, numbers: NumberCode, n_bins: int, rules: CodeRules) -> list[Term]:
+def _number(
+    i: int, x: Float, gaps: bool, numbers: NumberCode, n_bins: int, rules: CodeRules
+) -> list[Term]:
     """Return the code of a number; none where a sample of it does not vary."""
     if len(x) == 0 or np.ptp(x) < rules.smallest:
         return []
     middle = float(np.median(x))
     if numbers == "standard":
-        deviation = float(x.std())
-        return [Linear(i, float(x.mean()), 1.0 / deviation if deviation > 0 else 1.0, middle)]
+        return [_standardised(i, x, middle if gaps else None, rules)]
     n_bins = n_bins if numbers == "thermometer" else rules.curve_knots
     knots, rank = _knots(x, n_bins)
     apart = np.append(True, np.diff(knots) >= rules.smallest)
@@ -140,7 +145,9 @@ def _number(i: int, x: Float, numbers: NumberCode, n_bins: int, rules: CodeRules
     if len(knots) < 2:
         return []
     gap = int(np.abs(knots - middle).argmin())
-    stored = _shortest(knots, rules)
+    bins = np.diff(knots)
+    smaller = np.minimum(np.append(bins, np.inf), np.insert(bins, 0, np.inf))
+    stored = _shortest(knots, rules.knot_error * smaller)
     if numbers == "thermometer":
         return [Ramps(i, stored, float(np.sqrt(rules.span / (len(knots) - 1))), gap)]
     least = 0.5 / (n_bins + 1)
@@ -167,19 +174,30 @@ def _knots(x: Float, n_bins: int) -> tuple[Float, Float]:
     return values[nearest], rank[nearest]
 
 
-def _shortest(knots: Float, rules: CodeRules) -> npt.NDArray[Any]:
-    """Return knots in the smallest floating type that keeps them apart."""
-    bins = np.diff(knots)
-    allowed = rules.knot_error * np.minimum(np.append(bins, np.inf), np.insert(bins, 0, np.inf))
+def _standardised(i: int, x: Float, fill: float | None, rules: CodeRules) -> Linear:
+    """Return the code of a number in standard deviations; gaps have its mean without a `fill`."""
+    deviation = float(x.std())
+    scale = 1.0 / deviation if deviation > 0 else 1.0
+
+    def rounded(value: float, unit: float) -> float:
+        return float(_shortest(np.array([value]), rules.scaling_error * unit)[0])
+
+    offset = rounded(float(x.mean()), deviation)
+    gap = offset if fill is None else rounded(fill, deviation)
+    return Linear(i, offset, rounded(scale, scale), gap)
+
+
+def _shortest(numbers: Float, allowed: Float | float) -> npt.NDArray[Any]:
+    """Return numbers in the smallest floating type that changes each by what is allowed at most."""
     for dtype in (np.float16, np.float32):
         with np.errstate(over="ignore"):
-            rounded = knots.astype(dtype)
+            rounded = numbers.astype(dtype)
         if (
             np.isfinite(rounded).all()
-            and (np.abs(rounded.astype(np.float64) - knots) <= allowed).all()
+            and (np.abs(rounded.astype(np.float64) - numbers) <= allowed).all()
         ):
             return rounded
-    return knots
+    return numbers
 
 
 def _circles(i: int, x: Float, rules: CodeRules) -> list[Term]:

@@ -68,7 +68,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Notes
     -----
     - *Gaps* in numbers are filled with the median, and a column says where they were. A gap in a
-      category is a level of its own if there were gaps in training.
+      category is a level of its own if there were gaps in training. If there were none, a gap in a
+      "standard" number is its mean.
     - *Levels* that were not seen in training, or are pooled, have zeros in all columns of their
       category: they are equally far from all known levels.
     - *Dates* become their rank, and points on circles for season, weekday and hour, in UTC.

@@ -47,7 +47,7 @@ LOOKS = {
 
 def byte_figure(bench: Benchmark) -> Figure:
     """Draw mean normalised scores on the left and mean ranks on the right, against the size."""
-    figure, (left, right) = figures.new(2, height=5.2, width=6.4)
+    figure, (left, right) = figures.new(2, height=5.8, width=6.4)
     share = normalised(bench)
     handles: dict[str, Any] = {}
     means = pd.DataFrame({size: ranks(bench, size).mean() for size in fits.SIZES})
