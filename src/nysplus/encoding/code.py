@@ -95,8 +95,10 @@ class Linear(Term):
     @property
     def n_bytes(self) -> int:
         """Bytes of the numbers, two where float16 holds one; `fill` is free if it is the offset."""
-        fill = () if self.fill == self.offset else (self.fill,)
-        return sum(2 if _is_half(x) else 4 for x in (self.offset, self.scale, *fill))
+        numbers = np.array([self.offset, self.scale, self.fill])
+        with np.errstate(over="ignore"):
+            sizes = np.where(numbers.astype(np.float16) == numbers, 2, 4)
+        return int(sizes[: 2 if self.fill == self.offset else 3].sum())
 
     def of(self, x: Float) -> Float:
         """Return the code columns of raw numbers."""
@@ -106,12 +108,6 @@ class Linear(Term):
     def suffixes(self, levels: tuple[str, ...]) -> list[str]:
         """The column keeps its name."""
         return [""]
-
-
-def _is_half(x: float) -> bool:
-    """Return whether float16 holds a number exactly."""
-    with np.errstate(over="ignore"):
-        return float(np.float16(x)) == x
 
 
 @dataclass(frozen=True, eq=False)
