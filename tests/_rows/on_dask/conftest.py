@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
@@ -12,24 +10,21 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-# Workers take seconds to import what they need: files of tests share them.
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster():
     import dask
     from dask_rows import LOCAL
     from distributed import LocalCluster
 
     # an idle worker would take a partition from the other now and then
-    with dask.config.set({"distributed.scheduler.work-stealing": False}):
-        cluster = LocalCluster(n_workers=2, processes=True, **LOCAL)
-    yield cluster
-    # what it leaves to the garbage collector must not fail the test that happens to be the last
-    with warnings.catch_warnings(action="ignore"):
-        cluster.close()
-        gc.collect()
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        LocalCluster(n_workers=2, processes=True, **LOCAL) as cluster,
+    ):
+        yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def _connection(cluster):
     from distributed import Client
 
