@@ -15,28 +15,39 @@ class SmallViews:
     ----------
     calls : list of tuple
         The arguments of all calls, behind the number of viewed rows.
+    importance : ndarray or None
+        Of the columns, where models may leave some out.
+    counts : tuple
+        The numbers of columns that models may have; None for all.
     """
 
     many_levels = False
 
-    def __init__(self, raw, positions=None, calls=None):
+    def __init__(self, raw, positions=None, calls=None, importance=None, counts=(None,)):
         self.raw, self.n_numbers = raw, raw.shape[1]
+        self.importance, self.counts = importance, counts
         self.positions = np.arange(len(raw)) if positions is None else positions
         self.calls = [] if calls is None else calls
 
     def at(self, positions):
         """Return views of some of the rows."""
-        return SmallViews(self.raw, positions, self.calls)
+        return SmallViews(self.raw, positions, self.calls, self.importance, self.counts)
 
-    def code(self, numbers, n_bins):
-        """Return the code of all columns."""
+    def column_counts(self, budget):
+        return self.counts
+
+    def code(self, numbers, n_bins, n_columns=None):
+        """Return the code of all columns, or of the most important ones."""
+        columns = range(self.n_numbers)
+        if n_columns is not None:
+            columns = np.sort(np.argsort(-self.importance)[:n_columns])
         return TableCode(
-            self.n_numbers, tuple(_term(j, x, numbers, n_bins) for j, x in enumerate(self.raw.T))
+            self.n_numbers, tuple(_term(int(j), self.raw[:, j], numbers, n_bins) for j in columns)
         )
 
-    def __call__(self, numbers, n_bins, target_statistics):
+    def __call__(self, numbers, n_bins, target_statistics, n_columns=None):
         self.calls.append((len(self.positions), numbers, n_bins, target_statistics))
-        code = self.code(numbers, n_bins)
+        code = self.code(numbers, n_bins, n_columns)
         return View(code, code(self.raw[self.positions]))
 
 

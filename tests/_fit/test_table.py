@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import factories
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from nysplus import NystroemClassifier
+from nysplus._bytes.budget import Budget
+from nysplus._fit.columns import with_importance
 from nysplus._fit.table import KNOT_ROWS, Table
 from nysplus._rows.on_disk import ChunkRules, using_chunk_rules
 from nysplus._rows.opening import TargetSpec, open_rows
@@ -89,3 +93,24 @@ def test_knots_of_a_sample_are_within_the_stated_error():
 
 def test_the_error_that_is_stated_for_large_tables():
     assert greatest_rank_error(KNOT_ROWS) == pytest.approx(0.005, abs=2e-4)
+
+
+@pytest.mark.parametrize("store", ["parquet", "dask"])
+def test_columns_are_as_important_everywhere(tmp_path, store):
+    plan = SimpleNamespace(budget=Budget(120), alphas=(0.1,))
+    memory = with_importance(plan, table_in(FRAME, Y))
+    table = with_importance(plan, table_in(*STORES[store](tmp_path)))
+    np.testing.assert_allclose(table.importance, memory.importance, rtol=1e-6)
+    counts = memory.column_counts(plan.budget)
+    assert max(counts) < len(memory.schema.columns)
+    for n in counts:
+        found, expected = (each.encoding("standard", BINS, n_columns=n) for each in (table, memory))
+        assert found.code.same(expected.code)
+        assert len(np.unique(found.code.groups)) == n
+
+
+def test_a_budget_with_room_needs_no_importances():
+    table = table_in(FRAME, Y)
+    assert with_importance(SimpleNamespace(budget=Budget(4096)), table) is table
+    assert with_importance(SimpleNamespace(budget=None), table) is table
+    assert table.column_counts(Budget(4096)) == (None,)

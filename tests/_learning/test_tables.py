@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from table_views import SmallViews
 
-from nysplus._bytes.budget import Budget, ModelShape, Size
+from nysplus._bytes.budget import Budget, ModelShape, PartBits, Size
 from nysplus._learning.candidates import Deadline
 from nysplus._learning.evaluation import Evaluation
 from nysplus._learning.refine import refine
@@ -28,6 +28,7 @@ from nysplus._learning.tables import (
     CodeChoice,
     endless,
     options_of,
+    scale_types,
     size_of_view,
 )
 from nysplus._learning.validation import ValidationScores
@@ -86,6 +87,11 @@ def _refined(raw, targets, refinement=None, budget=None, rules=TABLE_RULES, **mo
 @pytest.fixture(scope="module")
 def learned():
     return _refined(*_steps(800))
+
+
+@pytest.fixture(scope="module")
+def learned_in_few_bytes():
+    return _refined(*_steps(800), Refinement(n_epochs=15, search=False), Budget(1024))
 
 
 # ---- the learned model ---------------------------------------------------------------------------
@@ -229,7 +235,8 @@ def test_short_runs_of_small_models_tell_which_styles_are_worth_a_whole_run(monk
         problem, Uniform(), start, problem.blocks.gather(np.arange(300)), 0, Deadline(None),
         Budget(16_384), replace(TABLE_RULES, look_landmarks=7), views=views,
     )  # fmt: skip
-    candidates, folds = search._candidates(CLASS_STYLES[0]), [search.hold_out(search.folds()[0])]
+    candidates = search._candidates(CLASS_STYLES[0], [None])
+    folds = [search.hold_out(search.folds()[0])]
     looks = []
 
     def evaluate(self, looked_at, folds, time_share, step):
@@ -326,11 +333,12 @@ def test_sizes_grow_with_the_budget_up_to_the_largest(n_columns, L):
     code = views.code("thermometer", 10)
     sizes = []
     for n_bytes in (1024, 4096, 16_384, 65_536, 2**20):
-        size = size_of_view(code, L, 1000, Budget(n_bytes), MID, TABLE_RULES)
+        scales = scale_types(discrete=L > 1)
+        size = size_of_view(code, L, 1000, Budget(n_bytes), MID, TABLE_RULES, scales)
         if size is None:
             assert code.n_bytes + n_columns > n_bytes / 2
             continue
-        shape = ModelShape(size.rank, L, (code.n_columns, size.rank))
+        shape = ModelShape(size.rank, L, (code.n_columns, size.rank), scales=scales)
         assert shape.bytes_in(size.bits, size.n) + code.n_bytes <= n_bytes
         sizes.append((size.rank, size.n * size.rank))
     assert sizes == sorted(sizes)
@@ -349,10 +357,53 @@ def test_bins_are_fewer_where_columns_are_many_or_bytes_are_few():
         search = TableSearch(
             problem, Uniform(), start, rows, 0, Deadline(None), budget, TABLE_RULES, views=views
         )
-        return search._candidates([MID])[0].recipe.code.n_bins
+        return search._candidates([MID], [None])[0].recipe.code.n_bins
 
     assert bins(None) == 16  # 800 columns
     assert bins(Budget(4096)) < 8
+
+
+def test_bytes_are_counted_as_they_are_stored(learned_in_few_bytes):
+    _, _, refined = learned_in_few_bytes
+    packed, code = refined.expansion.packed, refined.expansion.encoder
+    n, r = packed.landmarks.values.shape
+    shape = ModelShape(r, 1, (code.n_columns, r), scales=scale_types(discrete=True))
+    bits = [part.bits for part in (packed.projection, packed.landmarks, packed.dual_coef)]
+    assert shape.bytes_in(PartBits(*bits), n) + code.n_bytes == refined.expansion.n_bytes
+    for part in (packed.projection, packed.landmarks, packed.dual_coef):
+        assert part.scale.dtype == np.float16
+    assert packed.landmarks.offset.dtype == packed.intercept.values.dtype == np.float16
+
+
+def test_targets_of_any_unit_have_scales_in_float32():
+    raw, targets = _values(400)
+    large = ValueTargets(1e9 * targets.coded())
+    _, _, refined = _refined(raw, large, Refinement(n_epochs=5, search=False), Budget(2048))
+    assert refined.kept
+    packed = refined.expansion.packed
+    assert packed.dual_coef.scale.dtype == packed.intercept.values.dtype == np.float32
+    assert packed.landmarks.scale.dtype == np.float16
+
+
+def test_the_number_of_columns_is_chosen_on_held_out_rows():
+    # two of five columns matter
+    raw, targets = _steps(600)
+    _, problem, start = _fitted(raw, targets)
+    rows = problem.blocks.gather(np.arange(600))
+    importance, counts = np.array([5.0, 4.0, 1.0, 2.0, 3.0]), (5, 2, 1)
+    search = TableSearch(
+        problem, ClassCentroids(), replace(start, encoder=None), rows, 0, Deadline(None),
+        Budget(256), TABLE_RULES, views=SmallViews(raw, importance=importance, counts=counts),
+    )  # fmt: skip
+    found = search.run((MID, SMOOTH), (LONGEST,))
+    code = found.best.candidate.recipe.code
+    assert code.n_columns == 2
+    assert "of 2 columns" in code.description
+    model = search.refit(found, rows, search.views)
+    assert set(model.encoder.groups) == {0, 1}
+    assert model.n_bytes <= 256
+    others, truth = _steps(2000, seed=1)
+    assert truth.hits(model(others)).mean() > 0.85
 
 
 # ---- weights and starts --------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -131,6 +132,18 @@ def test_a_refined_table_names_its_code():
         assert "code" in choice(model, "training").value
     else:
         assert "code" in choice(model, "code").value
+
+
+def test_columns_that_a_budget_has_room_for_are_named():
+    X = np.random.RandomState(0).uniform(-1, 1, (1000, 30))
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(30)])
+    params = {"encoder": "auto", "random_state": 0}
+    model = NystroemClassifier(budget=200, **params).fit(frame, X[:, 3] * X[:, 7] > 0)
+    n_used = len(np.unique(model.expansion_.encoder.groups))
+    assert choice(model, "columns").value == f"{n_used} of 30"
+    assert "x3" in choice(model, "columns").reason
+    whole = NystroemClassifier(n_components=20, **params).fit(frame, X[:, 3] > 0)
+    assert "columns" not in {each.name for each in whole.report_.choices}
 
 
 def test_equal_fits_have_equal_reports_and_equal_files(tmp_path):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import nysplus
-from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus import NystroemClassifier, NystroemRegressor, Refinement
 
 
 def _frame(n_rows=1500, seed=0):
@@ -99,3 +99,24 @@ def test_compress_leaves_a_linear_model_alone():
     np.testing.assert_array_equal(same.decision_function(TEST), model.decision_function(TEST))
     with pytest.raises(ValueError, match="linear term"):
         model.compress(budget=20)
+
+
+def _product(n_rows, seed):
+    """Return 40 columns, and classes that depend on the first two, but not on either alone."""
+    X = np.random.RandomState(seed).uniform(-1, 1, (n_rows, 40))
+    return X, X[:, 0] * X[:, 1] > 0
+
+
+@pytest.mark.parametrize("refine", [False, Refinement(search=False)], ids=["plain", "refined"])
+def test_columns_that_matter_leave_room_for_landmarks(refine):
+    """The code of all columns would take the whole budget."""
+    X, y = _product(2000, 0)
+    model = NystroemClassifier(encoder="auto", refine=refine, budget=256, random_state=0).fit(X, y)
+    assert len(model.landmarks_) > 0
+    assert model.model_bytes_ <= 256
+    used = set(model.expansion_.encoder.groups.tolist())
+    assert {0, 1} <= used
+    assert len(used) <= 12
+    other, truth = _product(2000, 1)
+    other[:, [i for i in range(40) if i not in used]] = np.nan  # does not matter
+    assert model.score(other, truth) > (0.9 if refine else 0.6)

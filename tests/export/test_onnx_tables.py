@@ -10,7 +10,7 @@ import pytest
 from exported import onnx_feeds, onnx_outputs
 from factories import alter
 
-from nysplus import NystroemClassifier, NystroemRegressor
+from nysplus import NystroemClassifier, NystroemRegressor, Refinement
 from nysplus._fit.model import Columns
 from nysplus.encoding.code import (
     Circle,
@@ -234,7 +234,15 @@ def test_columns_without_names_are_a_matrix():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("options", [{}, {"budget": "4kB"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"budget": "4kB"},
+        {"budget": 200, "refine": Refinement(search=False, n_epochs=5)},  # not all columns
+    ],
+    ids=str,
+)
 def test_a_fitted_encoder(options, dtype):
     table = frame(400).drop(columns="id")
     y = (table["size"].fillna(-1.0) > 0) ^ (table["colour"] == "red")

@@ -51,6 +51,8 @@ MODELS = {
     },
     "small": {"encoder": "auto", "budget": "4kB"},
     "refined": {"encoder": "auto", "budget": "2kB", "refine": Refinement(search=False)},
+    # without some of the columns
+    "tiny": {"encoder": "auto", "budget": 230, "refine": Refinement(search=False)},
 }
 
 

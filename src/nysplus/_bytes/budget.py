@@ -46,6 +46,23 @@ class PartBits(NamedTuple):
     coefficients: int = 8
 
 
+class ScaleTypes(NamedTuple):
+    """The floating types of scales, offsets and intercepts beside integers.
+
+    Attributes
+    ----------
+    features : str
+        Of the scales of the map, and of the scales and offsets of the landmarks.
+    scores : str
+        Of the scales of the coefficients, and of the intercept.
+    """
+
+    features: str = "float32"
+    scores: str = "float32"
+
+
+# Features and targets may have any unit.
+ANY_UNIT = ScaleTypes()
 # Storage types of a model, the smallest first. An integer type is named after its landmarks, which
 # are most of the numbers. The coefficients of many landmarks are large numbers that cancel: below 6
 # bits, scores are lost faster than landmarks are gained. A linear term has the bits of the map.
@@ -107,12 +124,15 @@ class ModelShape:
         (d, r) for a linear map from d features, (d,) for a diagonal one, () without a map.
     csr_bytes : float or None
         Bytes of a typical CSR landmark in float32, with its indices; None for dense landmarks.
+    scales : ScaleTypes
+        Of a model that is trained in few bits.
     """
 
     r: int
     L: int
     map_shape: tuple[int, ...] = ()
     csr_bytes: float | None = None
+    scales: ScaleTypes = ANY_UNIT
 
     @property
     def rank(self) -> int | None:
@@ -156,7 +176,8 @@ class ModelShape:
         Columns of the map, the landmarks and the coefficients have scales, those of the landmarks
         offsets as well.
         """
-        return self._number_bytes(bits, n) + NUMBER_BYTES * (3 * self.r + 2 * self.L)
+        features, scores = (np.dtype(name).itemsize for name in self.scales)
+        return self._number_bytes(bits, n) + 3 * self.r * features + 2 * self.L * scores
 
     def least_bytes(self) -> int:
         """Return the bytes of a model with one landmark in its smallest storage type."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from nysplus._ridge.linear import LinearFunction, LinearPath, row_losses
 from nysplus._ridge.probability import Scaling, fit_scaling
 from nysplus._rows.accumulators import ScoredRows
 from nysplus._rows.blocks import Block
-from nysplus._rows.encoded import Encoding, TableEncoding
+from nysplus._rows.encoded import TableEncoding, of_terms
 from nysplus._runtime.record import Trial
 from nysplus._typing import Float
 from nysplus.encoding.code import TableCode
@@ -191,8 +190,8 @@ def check_room(
 ) -> None:
     """Raise if a budget has no room for the smallest model of a table, before any long work.
 
-    Targets are not needed, unless the user has asked for statistics of them: nothing is checked
-    then.
+    With ``target_statistics=True`` the code depends on the targets, which are not known here, and
+    nothing is checked.
     """
     if table.encoder.target_statistics is True:
         return
@@ -252,16 +251,22 @@ class _Search:
     def best(self, encodings: list[TableEncoding]) -> _Candidate | None:
         """Return the candidate of the smallest loss on held-out rows; None without any.
 
-        None as well if the rival is far ahead.
+        None as well if the rival is far ahead of a code with all its terms. Without some of its
+        terms a code may be far behind codes of fewer bytes.
         """
         best: _Candidate | None = None
         for encoding in encodings:
             found = [*self._of(encoding), *([] if best is None else [best])]
             if found:
                 best = best_of(found, lambda candidate: -candidate.loss)
-                if self.lead(best) > self.rules.hopeless:
+                if self._is_whole(encoding) and self.lead(best) > self.rules.hopeless:
                     return None
         return best
+
+    def _is_whole(self, encoding: TableEncoding) -> bool:
+        """Return whether the budget has room for all terms of a code."""
+        n_outputs = self.others.Y.shape[1]
+        return linear_bytes(encoding.code, n_outputs) <= self.budget.available
 
     def lead(self, candidate: _Candidate) -> float:
         """Return how far the rival is ahead of a candidate, in standard errors."""
@@ -285,12 +290,11 @@ class _Search:
 
     def _of(self, encoding: TableEncoding) -> Iterator[_Candidate]:
         """Yield the functions of a code, with as many of its terms as the budget has room for."""
-        n_outputs = self.others.Y.shape[1]
         while True:
             path = LinearPath(_encoded(self.others, encoding))
-            n_bytes = linear_bytes(encoding.code, n_outputs)
-            if n_bytes <= self.budget.available:
+            if self._is_whole(encoding):
                 break
+            n_bytes = linear_bytes(encoding.code, self.others.Y.shape[1])
             *_, function = path.functions(path.alphas[:2])
             least = max(self.budget.available, int(self.rules.kept_at_once * n_bytes))
             encoding = _smaller(encoding, function, path.moments.scatter, least)
@@ -394,13 +398,4 @@ def _smaller(
         if costs[i] <= left:
             kept.append(int(i))
             left -= int(costs[i])
-    return _of_terms(encoding, sorted(kept))
-
-
-def _of_terms(encoding: TableEncoding, kept: list[int]) -> TableEncoding:
-    """Return a code of some of the terms of another code."""
-
-    def some(code: Any) -> TableCode:
-        return TableCode(code.n_inputs, tuple(code.terms[i] for i in kept))
-
-    return Encoding(some(encoding.code), tuple(map(some, encoding.without)))
+    return of_terms(encoding, sorted(kept))

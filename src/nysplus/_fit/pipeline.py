@@ -17,6 +17,7 @@ from nysplus._fit.calibration import (
     calibrate_refined,
     calibrate_ridge,
 )
+from nysplus._fit.columns import with_importance
 from nysplus._fit.feature_range import check_range
 from nysplus._fit.feature_scales import warn_of_scales
 from nysplus._fit.growth import grown_size
@@ -120,6 +121,7 @@ def fit_model(
     record = blocks.progress.record
     with record.timed("kernel"):
         table = table_of(plan, columns.schema, blocks)
+        table = None if table is None else with_importance(plan, table)
     try:
         with record.timed("kernel"):
             resolved = resolve_kernel(plan, blocks, rng, table)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from nysplus._bytes.budget import most_landmarks
 from nysplus._fit.model import FittedModel
 from nysplus._fit.plan import Plan
@@ -19,7 +21,11 @@ from nysplus._fit.report import (
 from nysplus._fit.size import HeldOutScores
 from nysplus._learning.refine import Refined
 from nysplus._runtime.record import ACCURACY, FitRecord, Trial
+from nysplus.encoding.code import TableCode
 from nysplus.landmarks import GivenLandmarks
+
+# Columns whose names have room in a line.
+NAMED_COLUMNS = 5
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,7 @@ def fit_report(
             "storage": _storage_reason(plan, refined),
         }
         choices = with_reasons(choices, reasons) + _code_choices(trials, refined)
+    choices += _column_choices(model, plan)
     if model.alpha is not None and not _kept(refined):
         choices.append(_ridge_choice(model, plan))
     if model.solver != "linear":
@@ -179,6 +186,20 @@ def _code_choices(trials: tuple[Trial, ...], refined: Refined | None) -> list[Ch
         return []
     reason = f"best of {len(_of_stage(trials, 'code'))} by leave-one-out"
     return [Choice("code", chosen.model.partition(", ")[0], reason)]
+
+
+def _column_choices(model: FittedModel, plan: Plan) -> list[Choice]:
+    """Return the columns of a table that are used, where a budget leaves others out."""
+    code, schema = model.expansion.encoder, model.columns.schema
+    if plan.budget is None or not isinstance(code, TableCode) or schema is None:
+        return []
+    names = [schema.columns[i].name for i in np.unique(code.groups)]
+    if len(names) == len(schema.columns):
+        return []
+    more = ", …" if len(names) > NAMED_COLUMNS else ""
+    named = ", ".join(names[:NAMED_COLUMNS]) + more
+    reason = f"{named}; the others matter least for their bytes"
+    return [Choice("columns", f"{len(names)} of {len(schema.columns)}", reason)]
 
 
 def _ridge_choice(model: FittedModel, plan: Plan) -> Choice:

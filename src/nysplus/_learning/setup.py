@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
+from nysplus._bytes.budget import ANY_UNIT, ScaleTypes
 from nysplus._learning.gradients import UNIT_RBF, Parameters
 from nysplus._learning.losses import loss_of
 from nysplus._learning.training import TrainingOptions, TrainingRows, train
@@ -23,7 +24,7 @@ from nysplus._rows.projected import composed, project
 from nysplus._rows.slicing import row_slices
 from nysplus._rows.targets import Targets, ValueTargets
 from nysplus._typing import Float
-from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion
+from nysplus.expansion import KernelExpansion, PackedArray, PackedExpansion, rounded
 from nysplus.kernels import Kernel
 from nysplus.kernels.base import squared_distances
 
@@ -184,24 +185,30 @@ class TrainingSetup:
         return self.train(trained, options.continued(), seed, None, seconds, advance)
 
     def expansion(
-        self, p: Parameters, dtype: np.dtype[Any], score_unit: float = 1.0
+        self,
+        p: Parameters,
+        dtype: np.dtype[Any],
+        score_unit: float = 1.0,
+        types: ScaleTypes = ANY_UNIT,
     ) -> KernelExpansion:
         """Return the function of the rows as given, with scores divided by `score_unit`.
 
-        Numbers that were trained in few bits are stored so; others have the type `dtype`.
+        Numbers that were trained in few bits are stored so, with scales of the given types; others
+        have the type `dtype`.
         """
         P = p.P / self.unit[:, None]
         factor = self.target_unit / score_unit
         b = (self.target_mean + self.target_unit * self.b) / score_unit
         if p.scales is not None:
             bits, scales = p.scales.bits, p.scales
-            projection = _integers(P, scales.map, bits.map)
-            offset = (self.mean @ projection.unpacked()).astype(np.float32)
-            coefficients = _integers(p.A, scales.coefficients, bits.coefficients)
+            projection = _integers(P, scales.map, bits.map, types.features)
+            landmarks = _integers(p.Z, scales.landmarks, bits.landmarks, types.features)
+            offset = (self.mean @ projection.unpacked()).astype(types.features)
+            A, unit = p.A * factor, scales.coefficients * factor
             stored = PackedExpansion(
-                replace(_integers(p.Z, scales.landmarks, bits.landmarks), offset=offset),
-                replace(coefficients, scale=(scales.coefficients * factor).astype(np.float32)),
-                PackedArray(b.astype(np.float32)),
+                replace(landmarks, offset=offset),
+                _integers(A, unit, bits.coefficients, types.scores),
+                PackedArray(b.astype(types.scores)),
                 projection,
             )
             return KernelExpansion.unpacked(self.kernel, stored)
@@ -211,9 +218,13 @@ class TrainingSetup:
         return KernelExpansion(self.kernel, Z, A, b, P)
 
 
-def _integers(array: Float, scale: Float, bits: int) -> PackedArray:
-    """Return an array whose numbers are multiples of the scales of its columns."""
-    return PackedArray(np.rint(array / scale).astype(np.int8), scale, bits)
+def _integers(array: Float, scale: Float, bits: int, scale_type: str) -> PackedArray:
+    """Return an array whose numbers are multiples of the scales of its columns.
+
+    A scale below the range of its type is raised to the smallest number of full precision.
+    """
+    scale = np.maximum(scale, np.finfo(scale_type).tiny).astype(scale_type)
+    return PackedArray(rounded(array, scale, bits), scale, bits)
 
 
 def score_unit(scores: Float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from nysplus._bytes.budget import Budget, ModelShape, PartBits, Size
+from nysplus._bytes.budget import ANY_UNIT, Budget, ModelShape, PartBits, ScaleTypes, Size
 from nysplus.expansion import MAX_BITS
 
 FEWEST_BITS, SQUARE_BITS = PartBits(4, 4, 4), PartBits(8, 5, 3)
@@ -92,6 +92,7 @@ def largest_size(
     ranks: Iterable[int],
     fewest: PartBits,
     landmark_share: float,
+    scales: ScaleTypes = ANY_UNIT,
 ) -> Size | None:
     """Return the size of the highest rank that leaves room for landmarks; None if nothing fits.
 
@@ -107,10 +108,11 @@ def largest_size(
     fewest : PartBits
     landmark_share : float
         The share of the bytes that landmarks and coefficients should have, unless they are `most`.
+    scales : ScaleTypes, optional
     """
     found = None
     for rank in sorted(ranks, reverse=True):
-        shape = ModelShape(rank, L, (d, rank))
+        shape = ModelShape(rank, L, (d, rank), scales=scales)
         n = min(most, budget.landmarks_in(shape, fewest))
         if n > 1:
             fitting = (b for b in more_bits(fewest) if budget.landmarks_in(shape, b) >= n)

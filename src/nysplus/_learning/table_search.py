@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from nysplus._bytes.budget import Size
+from nysplus._bytes.budget import ScaleTypes, Size
 from nysplus._holdout import PairedComparison, Positions, best_of, least_loss_within_error
 from nysplus._learning.candidates import Candidate, Deadline
 from nysplus._learning.evaluation import Evaluation, HeldOutSearch
@@ -25,6 +26,7 @@ from nysplus._learning.tables import (
     View,
     endless,
     options_of,
+    scale_types,
     size_of_view,
 )
 from nysplus._learning.validation import HeldOutFold, TrainedModel, ValidationScores
@@ -32,6 +34,10 @@ from nysplus._rows.blocks import Block
 from nysplus._runtime.threads import in_threads
 from nysplus._typing import Float
 from nysplus.expansion import KernelExpansion
+
+# Codes of numbers that choose the number of columns: few bytes, or bins where these matter. Curves
+# take more bytes than either.
+COMPARED_CODES = ("thermometer", "standard")
 
 
 @dataclass(frozen=True)
@@ -87,13 +93,13 @@ class TableSearch(HeldOutSearch):
         styles, longer : sequence of TableStyle
             The latter are tried where the long style of the former is best.
         """
-        candidates = self._candidates(styles)
+        candidates = self._candidates(styles, self.views.column_counts(self.budget))
         if not candidates:
             return None
         # a single candidate is compared with the unrefined model only, on one fold
         n_folds = None if len(candidates) > 1 else 1
         folds = self.hold_out_in_time(self._used_folds()[:n_folds])
-        candidates = self._finalists(candidates, folds)
+        candidates = self._finalists(self._with_best_columns(candidates, folds), folds)
         tried = self._evaluate(candidates, folds, self.rules.first_time, "full runs")
         if not self.few_rows and self._want_longer(tried):
             tried = self._with_longer(tried, longer, folds[:1])
@@ -111,6 +117,11 @@ class TableSearch(HeldOutSearch):
         """Whether rows are so few that they tell candidates apart badly."""
         return len(self.rows) <= self.rules.few_rows
 
+    @property
+    def _scales(self) -> ScaleTypes:
+        """Types of the scales of models in few bits."""
+        return scale_types(self.problem.blocks.discrete)
+
     def _used_folds(self) -> list[Positions]:
         """Return as many folds as have enough rows to choose by."""
         folds = self.folds()
@@ -121,9 +132,37 @@ class TableSearch(HeldOutSearch):
         self, candidates: list[Candidate], folds: Sequence[HeldOutFold]
     ) -> list[Candidate]:
         """Return the candidates that are best after short runs with few landmarks."""
-        rules = self.rules
-        if len(candidates) <= rules.n_finalists:
+        if len(candidates) <= self.rules.n_finalists:
             return candidates
+        short = self._short_runs(candidates, folds, "short runs")
+        scores = [evaluation.scores.mean for evaluation in short]
+        best = set(np.argsort(scores)[::-1][: self.rules.n_finalists].tolist())
+        return [candidate for i, candidate in enumerate(candidates) if i in best]
+
+    def _with_best_columns(
+        self, candidates: list[Candidate], folds: Sequence[HeldOutFold]
+    ) -> list[Candidate]:
+        """Return the candidates with the number of columns that is best after short runs.
+
+        Only the first style of each code in `COMPARED_CODES` is trained.
+        """
+        if len({_recipe(candidate).code.n_columns for candidate in candidates}) == 1:
+            return candidates
+        firsts: dict[tuple[str, int | None], Candidate] = {}
+        for candidate in candidates:
+            code = _recipe(candidate).code
+            if code.numbers in COMPARED_CODES:
+                firsts.setdefault((code.numbers, code.n_columns), candidate)
+        short = self._short_runs(list(firsts.values()), folds, "numbers of columns")
+        best = best_of(short, lambda evaluation: evaluation.scores.mean)
+        n_columns = _recipe(best.candidate).code.n_columns
+        return [each for each in candidates if _recipe(each).code.n_columns == n_columns]
+
+    def _short_runs(
+        self, candidates: Sequence[Candidate], folds: Sequence[HeldOutFold], step: str
+    ) -> list[Evaluation]:
+        """Evaluate candidates after short runs with few landmarks."""
+        rules = self.rules
         looks = [
             replace(
                 candidate,
@@ -132,10 +171,7 @@ class TableSearch(HeldOutSearch):
             )
             for candidate in candidates
         ]
-        short = self._evaluate(looks, folds, rules.look_time, "short runs")
-        scores = [evaluation.scores.mean for evaluation in short]
-        best = set(np.argsort(scores)[::-1][: rules.n_finalists].tolist())
-        return [candidate for i, candidate in enumerate(candidates) if i in best]
+        return self._evaluate(looks, folds, rules.look_time, step)
 
     def _want_longer(self, tried: Sequence[Evaluation]) -> bool:
         """Return whether long runs are at least as good as those with a decay of the map."""
@@ -153,18 +189,20 @@ class TableSearch(HeldOutSearch):
 
         Where long runs are best they are so by far: one fold can tell.
         """
-        longest = self._in_time(longer, first)
+        n_columns = _recipe(tried[0].candidate).code.n_columns
+        longest = self._in_time(longer, n_columns, first)
         if not longest:
             return tried
         tried = [self._evaluation(e.candidate, e.folds[:1], e.models[:1]) for e in tried]
-        return [*tried, *longest, *self._in_time(self._endless(tried, longest), first)]
+        endless = self._in_time(self._endless(tried, longest), n_columns, first)
+        return [*tried, *longest, *endless]
 
     def _in_time(
-        self, styles: Sequence[TableStyle], folds: Sequence[HeldOutFold]
+        self, styles: Sequence[TableStyle], n_columns: int | None, folds: Sequence[HeldOutFold]
     ) -> list[Evaluation]:
         """Evaluate styles if there is time left."""
         late = self.deadline.used > self.rules.compare_time
-        candidates = [] if late else self._candidates(styles)
+        candidates = [] if late else self._candidates(styles, [n_columns])
         if not candidates:
             return []
         return self._evaluate(candidates, folds, self.rules.last_time, "longer runs")
@@ -174,7 +212,7 @@ class TableSearch(HeldOutSearch):
     ) -> list[TableStyle]:
         """Return the style of endless runs, if the longest ones are much better than long ones."""
         (long,) = (each for each in tried if _style(each.candidate).name == LONG.name)
-        best, rules = best_of(longest, lambda evaluation: evaluation.scores.accuracy), self.rules
+        best, rules = best_of(longest, _accuracy), self.rules
         if not long.scores.targets.discrete or best.scores.accuracy > 1.0 - rules.endless_errors:
             return []
         clean = best.scores.better_than(long.scores, rules.endless_gain)
@@ -188,7 +226,7 @@ class TableSearch(HeldOutSearch):
         first = tried[0].scores
         unrefined = first.unrefined
         if not first.targets.discrete:
-            best = best_of(tried, lambda evaluation: evaluation.scores.accuracy)
+            best = best_of(tried, _accuracy)
             if not best.scores.better_than(first, self.rules.convincing):
                 best = tried[0]
             return best if best.scores.accuracy >= unrefined.accuracy else None
@@ -222,20 +260,22 @@ class TableSearch(HeldOutSearch):
         with blocks.progress.stage("refine", options.n_rows, None) as advance:
             seconds = self.deadline.share(1.0)
             p = setup.train(first, options, self.seed, seconds=seconds, advance=advance)
-        model = setup.expansion(p, blocks.dtype, found.scores.score_unit)
+        model = setup.expansion(p, blocks.dtype, found.scores.score_unit, self._scales)
         return replace(model, encoder=view.code)
 
     # -- candidates --------------------------------------------------------------------------------
 
-    def _candidates(self, styles: Sequence[TableStyle]) -> list[Candidate]:
-        """Return the candidates that fit in the budget."""
+    def _candidates(
+        self, styles: Sequence[TableStyle], counts: Sequence[int | None]
+    ) -> list[Candidate]:
+        """Return the candidates that fit in the budget, with each number of columns."""
         found = []
         n_rows = len(self.rows) * (self.rules.n_folds - 1) // self.rules.n_folds
         statistics = self.views.many_levels and not self.few_rows
-        for style in styles:
+        for style, n_columns in product(styles, counts):
             if style.code.target_statistics and not statistics:
                 continue
-            fitting = self._fitting(style)
+            fitting = self._fitting(style, n_columns)
             if fitting is not None:
                 code, size = fitting
                 discrete = self.problem.blocks.discrete
@@ -243,12 +283,12 @@ class TableSearch(HeldOutSearch):
                 found.append(Candidate(size, TableRecipe(style.width, options, 1.0, style, code)))
         return found
 
-    def _fitting(self, style: TableStyle) -> tuple[CodeChoice, Size] | None:
+    def _fitting(self, style: TableStyle, n_columns: int | None) -> tuple[CodeChoice, Size] | None:
         """Return the code of a style and the size of the model; None if no model fits.
 
         There are fewer bins than the style has where columns are many or bytes are few.
         """
-        rules, code = self.rules, style.code
+        rules, code = self.rules, replace(style.code, n_columns=n_columns)
         if code.n_bins is not None:
             most = max(rules.least_bins, rules.max_bins // max(1, self.views.n_numbers))
             code = replace(code, n_bins=min(code.n_bins, most))
@@ -259,7 +299,9 @@ class TableSearch(HeldOutSearch):
         L, found = self.problem.blocks.n_outputs, None
         while True:
             view = self._view(code)
-            size = size_of_view(view.code, L, most_landmarks, self.budget, style, rules)
+            size = size_of_view(
+                view.code, L, most_landmarks, self.budget, style, rules, self._scales
+            )
             if size is not None:
                 found = code, size
                 if (size.rank or 0) >= min(rules.least_rank, view.code.n_columns):
@@ -279,7 +321,8 @@ class TableSearch(HeldOutSearch):
         self, candidates: list[Candidate], folds: Sequence[HeldOutFold], seconds: float | None
     ) -> dict[tuple[Candidate, int], TableSetup]:
         """Prepare the rows of every view without each fold; candidates share them."""
-        if any(_style(candidate).metric for candidate in candidates):
+        weighted = any(_style(candidate).metric for candidate in candidates)
+        if weighted and self.views.importance is None:
             self._find_importances(folds, seconds)
         runs = [(candidate, i) for candidate in candidates for i in range(len(folds))]
         keys = {(candidate, i): _key(candidate, i) for candidate, i in runs}
@@ -316,7 +359,9 @@ class TableSearch(HeldOutSearch):
         code = self._view(recipe.code).code
         if not recipe.style.metric:
             return np.ones(code.n_columns)
-        importance = self._importances.get(fold, self._importances[0])
+        importance = self.views.importance
+        if importance is None:
+            importance = self._importances.get(fold, self._importances[0])
         return column_weights(importance, code, self.rules)
 
     def _trained(
@@ -332,7 +377,7 @@ class TableSearch(HeldOutSearch):
         first = start.first(recipe.width, self.rules.value_ridge)
         seconds = limit.share(1.0)
         p = setup.train(first, candidate.options, self.seed, None, seconds, advance)
-        model = setup.expansion(p, np.dtype(np.float32))
+        model = setup.expansion(p, np.dtype(np.float32), types=self._scales)
         return TrainedModel(p, model, model(self._view(recipe.code).X[fold.held_out]))
 
 
@@ -345,11 +390,15 @@ def _style(candidate: Candidate) -> TableStyle:
     return _recipe(candidate).style
 
 
+def _accuracy(evaluation: Evaluation) -> float:
+    return evaluation.scores.accuracy
+
+
 def _key(candidate: Candidate, fold: int) -> tuple[CodeChoice, bool, Size, int]:
     """Return the key of prepared rows: candidates with the same key share them."""
     recipe = _recipe(candidate)
     return recipe.code, recipe.style.metric, candidate.size, fold
 
 
-def _arguments(code: CodeChoice) -> tuple[str, int | None, bool]:
-    return code.numbers, code.n_bins, code.target_statistics
+def _arguments(code: CodeChoice) -> tuple[str, int | None, bool, int | None]:
+    return code.numbers, code.n_bins, code.target_statistics, code.n_columns

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from nysplus._bytes.budget import Budget, PartBits, Size
+from nysplus._bytes.budget import ANY_UNIT, Budget, PartBits, ScaleTypes, Size
 from nysplus._holdout import Positions
 from nysplus._learning.candidates import Recipe, SearchRules
 from nysplus._learning.sizes import fewest_bits, largest_size
@@ -43,7 +43,20 @@ class TableViews(Protocol):
     def many_levels(self) -> bool:
         """Whether a column has more than 8 levels, so that statistics of targets may help."""
 
-    def __call__(self, numbers: str, n_bins: int | None, target_statistics: bool) -> View:
+    @property
+    def importance(self) -> Float | None:
+        """Importance of the raw columns, where a budget has no room for all of them."""
+
+    def column_counts(self, budget: Budget | None) -> tuple[int | None, ...]:
+        """Return the numbers of columns to choose from; None for all columns."""
+
+    def __call__(
+        self,
+        numbers: str,
+        n_bins: int | None,
+        target_statistics: bool,
+        n_columns: int | None = None,
+    ) -> View:
         """Return the view by a code.
 
         Parameters
@@ -53,6 +66,8 @@ class TableViews(Protocol):
             Bins of the thermometer code; None for the other codes.
         target_statistics : bool
             Whether levels of columns with more than 8 of them become statistics of the targets.
+        n_columns : int, optional
+            Only the code of this many columns, the most important ones.
         """
 
 
@@ -67,13 +82,15 @@ class CodeChoice:
     numbers: str = "thermometer"
     n_bins: int | None = 32
     target_statistics: bool = False
+    n_columns: int | None = None
 
     @property
     def description(self) -> str:
         """The code in words."""
+        columns = "" if self.n_columns is None else f" of {self.n_columns} columns"
         bins = "" if self.n_bins is None else f" of {self.n_bins} bins"
         statistics = " with target statistics" if self.target_statistics else ""
-        return f"{self.numbers.replace('_', ' ')} code{bins}{statistics}"
+        return f"{self.numbers.replace('_', ' ')} code{bins}{columns}{statistics}"
 
 
 @dataclass(frozen=True)
@@ -170,6 +187,7 @@ class TableRules(SearchRules):
     # Up to this many rows neither long runs nor statistics of targets are tried, and the unrefined
     # model is kept in case of doubt: 500 rows of adult lost three points otherwise. Columns are
     # weighed without each fold; with more rows the weights hardly depend on the rows of a fold.
+    # Where a budget has no room for all columns, they were weighed before, with all rows.
     few_rows: int = 1500
     # Bins of all numbers together at most: more columns take time and gain nothing.
     max_bins: int = 800
@@ -249,8 +267,19 @@ class TableRecipe(Recipe):
         return f"{self.code.description}, style {self.style.name!r}"
 
 
+def scale_types(discrete: bool) -> ScaleTypes:
+    """Return the types of scales: code columns, and scores of classes, are about 1 in any table."""
+    return ScaleTypes("float16", "float16" if discrete else "float32")
+
+
 def size_of_view(
-    code: TableCode, L: int, most: int, budget: Budget, style: TableStyle, rules: TableRules
+    code: TableCode,
+    L: int,
+    most: int,
+    budget: Budget,
+    style: TableStyle,
+    rules: TableRules,
+    scales: ScaleTypes = ANY_UNIT,
 ) -> Size | None:
     """Return the size of a learned model within a budget, with its bits; None if nothing fits.
 
@@ -263,12 +292,13 @@ def size_of_view(
     budget : Budget
     style : TableStyle
     rules : TableRules
+    scales : ScaleTypes, optional
     """
     rest = budget.reserving(code.n_bytes)
     ranks = {min(rank, rules.rank, code.n_columns) for rank in rules.ranks}
     bits = fewest_bits(rules.fewest_bits, L, rules.few_outputs)
     most = min(most, style.n_landmarks)
-    return largest_size(rest, code.n_columns, L, most, ranks, bits, rules.landmark_share)
+    return largest_size(rest, code.n_columns, L, most, ranks, bits, rules.landmark_share, scales)
 
 
 def options_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -46,6 +47,15 @@ class Encoding(Generic[AnyCode]):
 
 
 TableEncoding = Encoding[TableCode]
+
+
+def of_terms(encoding: TableEncoding, kept: Sequence[int]) -> TableEncoding:
+    """Return an encoding with only some terms of its code, given by their positions."""
+
+    def some(code: TableCode) -> TableCode:
+        return TableCode(code.n_inputs, tuple(code.terms[i] for i in kept))
+
+    return Encoding(some(encoding.code), tuple(map(some, encoding.without)))
 
 
 @dataclass(frozen=True)
