@@ -8,6 +8,8 @@ PLOT_READY := $(VENV)/.plot-ready
 READY := $(VENV)/.ready
 # Tests run side by side; one thread each keeps two workers from fighting over two cores.
 WORKERS ?= 2
+# Without files of bytecode each program that a test starts compiles scikit-learn again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-not-covered test-fast test-all test-oldest fuzz faults mutation peer-suites lint pages architecture dist bench large selection kilobytes tables formats docs exactness numerics clean
@@ -31,13 +33,19 @@ demo: $(PLOT_READY)  ## models of kilobytes against SVC and boosting on digits: 
 	$(BIN)/python examples/demo.py
 
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
-# A file's tests stay together: models and clusters that they share are made once.
-BY_FILE := --dist loadfile
-# Coverage takes a third of the time again, so that only tests of nysplus itself are measured, without the
-# thousands of small fits of scikit-learn's checks.
+# Neighbouring tests stay together, so that models and clusters that they share are made once; a worker
+# that has finished takes over half of what is left to another. What takes long to set up comes first.
+TOGETHER := --dist worksteal
+# Coverage makes tests take half as long again, so that only tests of nysplus itself are measured: neither
+# the thousands of small fits of scikit-learn's checks, nor programs that are killed, nor tests of lines
+# that others run as well.
 CONTRACT := tests/api/test_contract_of_combinations.py
-NOT_COVERED := $(CONTRACT) tests/nysplus_experiments src/nysplus_experiments tests/test_readme.py
-COVERED = $(PYTEST) $(BY_FILE) --cov --cov-report=term:skip-covered $(addprefix --ignore=,$(NOT_COVERED))
+NOT_COVERED := tests/test_site.py tests/_rows/on_dask/test_fit.py tests/_rows/on_dask/test_lost_workers.py \
+	tests/_rows/on_dask/test_workers.py tests/_runtime/checkpoints/test_going_on.py tests/api/test_stress.py \
+	tests/cli/test_page.py tests/fuzz tests/injected tests/mutation tests/properties tests/test_readme.py \
+	tests/nysplus_experiments src/nysplus_experiments tests/test_architecture.py tests/test_docstrings.py \
+	tests/test_real_data.py tests/test_release.py tests/api/test_contract.py $(CONTRACT)
+COVERED = $(PYTEST) $(TOGETHER) --cov --cov-report=term:skip-covered $(addprefix --ignore=,$(NOT_COVERED))
 
 test: $(READY)  ## lint, types, tests, doctests, pages, and at least 97 % of lines and branches covered
 	$(MAKE) --no-print-directory --jobs=2 lint test-not-covered
@@ -45,15 +53,15 @@ test: $(READY)  ## lint, types, tests, doctests, pages, and at least 97 % of lin
 
 # beside lint, which keeps one core busy for a minute
 test-not-covered: $(READY)
-	$(PYTEST) $(NOT_COVERED)
+	$(PYTEST) $(TOGETHER) $(NOT_COVERED)
 
 test-fast: $(READY)  ## what takes a minute: neither lint nor slow tests
-	$(PYTEST) $(BY_FILE) --ignore=$(CONTRACT) -m "not slow"
+	$(PYTEST) $(TOGETHER) --ignore=$(CONTRACT) -m "not slow and not all_combinations"
 
 # 150 examples of every property instead of 10
 THOROUGH := --hypothesis-profile=thorough
 test-all: lint  ## everything, scikit-learn's checks of all combinations included: half an hour
-	$(PYTEST) -m "" $(THOROUGH) $(NOT_COVERED)
+	$(PYTEST) $(TOGETHER) -m "" $(THOROUGH) $(NOT_COVERED)
 	$(COVERED) -m "" $(THOROUGH)
 
 mutation: $(READY)  ## 400 changes of the engine, of which tests must notice 85 %: about 20 minutes
@@ -73,7 +81,7 @@ faults: $(READY)  ## kill saves, fits and reproductions at KILLS=50 random momen
 
 OLDEST := .venv-oldest
 test-oldest: $(OLDEST)/.ready  ## the tests with the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 $(OLDEST)/$(BIN_NAME)/python -m pytest -n $(WORKERS) $(BY_FILE)
+	OMP_NUM_THREADS=1 $(OLDEST)/$(BIN_NAME)/python -m pytest -n $(WORKERS) $(TOGETHER)
 
 $(OLDEST)/.ready: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv --clear $(OLDEST)
@@ -82,7 +90,7 @@ $(OLDEST)/.ready: pyproject.toml tests/oldest.txt
 	@touch $@
 
 peer-suites: $(READY)  ## scikit-learn's own tests with our classes in the place of its own: some minutes
-	OMP_NUM_THREADS=1 $(BIN)/python tests/peers/peer_suites.py -n $(WORKERS) $(BY_FILE)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/peers/peer_suites.py -n $(WORKERS) --dist loadfile
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .

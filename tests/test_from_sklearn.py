@@ -210,13 +210,11 @@ def test_probabilities_follow_the_labels_and_the_rows():
 def test_no_probabilities_are_made_up(tmp_path, model, y):
     """Scores alone say nothing about probabilities, before and after every way out."""
     pytest.importorskip("onnx", reason="onnx is not installed")
-    ours = from_svc(clone(model).fit(X, y))
+    rows, y = X[:80], y[:80]
+    fitted = clone(model).fit(rows, y)
+    ours = from_svc(fitted)
     ours.save(tmp_path / "model")
-    smaller = (
-        ours.compress(10),
-        ours.compress(10, X),
-        from_svc(clone(model).fit(X, y), n_components=9),
-    )
+    smaller = (ours.compress(10), ours.compress(10, rows), from_svc(fitted, n_components=9))
     for one in (ours, load(tmp_path / "model"), pickle.loads(pickle.dumps(ours)), *smaller):
         for name in ("predict_proba", "predict_log_proba"):
             assert not hasattr(one, name)
@@ -229,7 +227,7 @@ def test_no_probabilities_are_made_up(tmp_path, model, y):
         assert "nysplus_probabilities" not in to_c(one)
         assert [output.name for output in to_onnx(one).graph.output] == ["label", "scores"]
     assert hasattr(clone(ours), "predict_proba")
-    assert ours.compress(10, X, y).predict_proba(X).shape == (len(X), len(np.unique(y)))
+    assert ours.compress(10, rows, y).predict_proba(X).shape == (len(X), len(np.unique(y)))
 
 
 def test_scores_of_a_model_without_probabilities_reach_onnx():

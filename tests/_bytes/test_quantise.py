@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from copy import copy
 
 import numpy as np
 import pytest
@@ -172,11 +173,17 @@ def test_large_coefficients_that_cancel_are_solved_again(split):
         assert model.score(X_test, y_test) >= exact - loss
 
 
+@pytest.fixture(scope="module", params=["diagonal", 5])
+def projecting(request, split):
+    """A model with a learned map."""
+    X, _, y, _ = split
+    return NystroemClassifier(60, metric=request.param, random_state=0).fit(X[:600], y[:600])
+
+
 @pytest.mark.parametrize("dtype", STORAGE)
-@pytest.mark.parametrize("metric", ["diagonal", 5])
-def test_projections_are_stored(split, metric, dtype):
-    X, X_test, y, y_test = split
-    model = NystroemClassifier(60, metric=metric, random_state=0).fit(X[:600], y[:600])
+def test_projections_are_stored(split, projecting, dtype):
+    X, X_test, _, y_test = split
+    model, metric = copy(projecting), projecting.metric
     exact = model.score(X_test, y_test)
     P = model.expansion_.projection
     assert P is not None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from copy import copy
 
 import factories
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from factories import alter
+from sampling import sampled
 from sklearn.exceptions import NotFittedError
 
 from nysplus import NystroemClassifier, NystroemRegressor, load
@@ -208,8 +208,7 @@ def test_a_model_behind_a_map_learns_another_map(signs, larger):
     assert second.score(X_test, y_test) > first.score(X_test, y_test) - 0.03
 
 
-@pytest.mark.parametrize("budget", ["8kB", 4000, "1.5kb"])
-@pytest.mark.parametrize("with_rows", [False, True])
+@sampled(("budget", "with_rows"), ["8kB", 4000, "1.5kb"], [False, True])
 def test_a_budget_is_kept(halves, large, budget, with_rows):
     X, y, X_test, y_test = halves
     given = {"X": X, "y": y} if with_rows else {}
@@ -249,8 +248,7 @@ def test_a_budget_that_only_the_type_meets(large):
     assert len(small.landmarks_) == 200
 
 
-@pytest.mark.parametrize("map_shape", [None, (5,), (5, 3)])
-@pytest.mark.parametrize("n_rows", [0, 200])
+@sampled(("map_shape", "n_rows"), [None, (5,), (5, 3)], [0, 200])
 def test_a_budget_behind_a_map(rng, map_shape, n_rows):
     X = rng.randn(300, 5)
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
@@ -378,8 +376,9 @@ def test_times_that_make_no_sense(large, max_seconds):
 
 
 @pytest.mark.parametrize(("verbose", "n_lines"), [(0, 0), (1, 0), (2, 1)])
-def test_progress(halves, large, capfd, verbose, n_lines):
-    copy(large).set_params(verbose=verbose).compress(20, X=halves[0])
+def test_progress(moons, capfd, verbose, n_lines):
+    model = NystroemClassifier(40, random_state=0).fit(*moons)
+    model.set_params(verbose=verbose).compress(10, X=moons[0])
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == n_lines
     assert all(line.startswith("[NystroemClassifier] compress: ") for line in lines)

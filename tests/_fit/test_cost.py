@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sampling import sampled
 from sklearn import config_context
 
 from nysplus import NystroemClassifier, NystroemRegressor
@@ -94,9 +95,9 @@ def test_the_time_of_training_is_unknown(clock, more):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_rows", [2000, 70_000])
-@pytest.mark.parametrize(
-    "params",
+@sampled(
+    ("n_rows", "params"),
+    [2000, 70_000],
     [
         {},
         {"alpha": 0.1},
@@ -105,7 +106,6 @@ def test_the_time_of_training_is_unknown(clock, more):
         {"gamma": "auto"},
         {"budget": "200B"},
     ],
-    ids=str,
 )
 def test_passes_are_those_of_the_fit(monkeypatch, params, n_rows):
     monkeypatch.setattr(_cost, "TRIAL_SECONDS", 600.0)

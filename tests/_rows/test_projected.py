@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sampling import in_pairs
 from sklearn import config_context
 
 from nysplus import NystroemClassifier
@@ -26,6 +27,7 @@ from nysplus.landmarks import SELECTORS, Problem, make_selector, select_landmark
 
 N, D, R = 300, 6, 3
 ALPHAS = (1e-4, 1e-2, 1.0)
+KINDS = ["memory", "CSR", "stream", "dask"]
 SHAPES = {"diagonal": (D,), "square": (D, D), "narrow": (D, R)}
 
 
@@ -44,7 +46,7 @@ def P(request):
     return np.random.RandomState(1).standard_normal(SHAPES[request.param])
 
 
-@pytest.fixture(params=["memory", "CSR", "stream", "dask"])
+@pytest.fixture(params=KINDS)
 def blocks(request):
     """The same rows as blocks of every kind."""
     rows = (X, Y, WEIGHT)
@@ -96,7 +98,13 @@ def _dense(A):
 # a client that stops leaves sockets to the garbage collector
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize("selection", ["uniform", "kmeans", "negative-margin"])
+@in_pairs(
+    ("blocks", "P", "selection"),
+    KINDS,
+    sorted(SHAPES),
+    ["uniform", "kmeans", "negative-margin"],
+    indirect=["blocks", "P"],
+)
 def test_fit_equals_that_of_projected_rows(blocks, P, selection):
     fit, landmarks = _fitted(ProjectedBlocks(blocks, P), selection)
     memory, expected = _fitted(_in_memory(P), selection)

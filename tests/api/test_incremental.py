@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import reference
 import scipy.sparse as sp
+from sampling import in_pairs
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -22,6 +23,7 @@ GAMMA, ALPHA = 0.5, 0.1
 
 ROWS = factories.table(N, D)
 X, TARGETS, WEIGHT = ROWS.X, ROWS.targets, ROWS.weight
+WEIGHTS = {"even": None, "weighted": WEIGHT}
 Z = X[::15]
 every_target = pytest.mark.parametrize("target", TARGETS)
 BOTH = pytest.mark.parametrize("target", ["text", "values"])
@@ -94,9 +96,7 @@ class Unchanged:
 # ---- partial_fit --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
-@pytest.mark.parametrize("seed", range(4))
-@every_target
+@in_pairs(("target", "seed", "weight"), TARGETS.keys(), range(4), WEIGHTS)
 def test_portions_equal_the_whole(target, seed, weight):
     whole = _model(target).fit(X, TARGETS[target], sample_weight=weight)
     model = _model(target)
@@ -118,9 +118,7 @@ def test_rows_one_by_one(target):
     _assert_same(model, _model(target).fit(X[:60], y[:60]))
 
 
-@every_target
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
-@pytest.mark.parametrize("size", [1, 7])
+@in_pairs(("target", "size", "weight"), TARGETS.keys(), [1, 7], WEIGHTS)
 def test_small_portions_are_collected_until_there_are_landmarks(target, size, weight):
     """The rows of small calls are as good as a single first call with all of them."""
     params = {"selection": "auto", "gamma": "scale", "alpha": "auto"}

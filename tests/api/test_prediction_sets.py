@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -47,6 +48,12 @@ def covered(model, X, y, confidence):
         low, high = model.predict_interval(X, confidence).T
         return (low <= y) & (y <= high)
     return model.predict_set(X, confidence)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+
+
+@pytest.fixture(scope="module")
+def fitted_once():
+    """Return a function that makes a model, which tests may not change, once."""
+    return cache(lambda make: make())
 
 
 CASES = [(classifier, noisy_classes), (regressor, noisy_values)]
@@ -199,8 +206,8 @@ def test_bad_calibration_rows():
 
 @pytest.mark.parametrize("confidence", [0, 1, 0.0, 1.0, -0.1, 90, "90%", None, True, np.nan])
 @pytest.mark.parametrize("make", [classifier, regressor])
-def test_confidences_that_are_no_shares_of_rows_are_refused(make, confidence):
-    model, X = make(), np.zeros((2, 2))
+def test_confidences_that_are_no_shares_of_rows_are_refused(make, confidence, fitted_once):
+    model, X = fitted_once(make), np.zeros((2, 2))
     name = "predict_set" if make is classifier else "predict_interval"
     calls = [lambda: getattr(model, name)(X, confidence)]
     if make is classifier and confidence is not None:

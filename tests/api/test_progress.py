@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from sampling import sampled
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -55,9 +56,9 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize(
-    "params",
+@sampled(
+    ("container", "params"),
+    CONTAINERS.keys(),
     [
         {},
         {"selection": "kmeans"},
@@ -67,7 +68,6 @@ CONTAINERS = {
         {"refine": True},
         {"budget": "1kB"},
     ],
-    ids=str,
 )
 def test_no_stage_counts_more_rows_than_it_announces(moons, capfd, container, params):
     """Landmarks and samples that end before the last row need only a part of the last block."""

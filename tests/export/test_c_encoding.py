@@ -20,6 +20,7 @@ from factories import (
     table_code,
     table_schema,
 )
+from sampling import in_pairs, sampled
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus._bytes.quantise import pack_expansion
@@ -73,9 +74,12 @@ def fitted(dtype=None, metric=None, centre=False):
 
 
 @needs_gcc
-@pytest.mark.parametrize("centre", [False, True])
-@pytest.mark.parametrize("metric", [None, "diagonal", 5])
-@pytest.mark.parametrize("dtype", [None, "float16", "int8"])
+@in_pairs(
+    ("dtype", "metric", "centre"),
+    [None, "float16", "int8"],
+    [None, "diagonal", 5],
+    [False, True],
+)
 def test_models(tmp_path, dtype, metric, centre):
     model = classifier(dtype, metric, centre)
     build_c(tmp_path, to_c(model), PREDICT)
@@ -139,8 +143,7 @@ def hand_made(terms, projection=True, kernel=None):
 
 
 @needs_gcc
-@pytest.mark.parametrize("projection", [False, True])
-@pytest.mark.parametrize("name", CODES)
+@sampled(("name", "projection"), CODES.keys(), [False, True])
 def test_terms(tmp_path, name, projection):
     function, X = hand_made(CODES[name], projection)
     if not {"ramps", "curve", "lookup", "one", "scaled"} & set(name.split()):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from exported import FLAGS, GCC, build_c, needs_gcc, row_type, run_c
 from factories import alter
+from sampling import sampled
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.preprocessing import StandardScaler
 
@@ -121,8 +122,7 @@ def test_real_data(name, tmp_path):
 
 @pytest.mark.slow
 @needs_gcc
-@pytest.mark.parametrize("dtype", ["float16", "int8"])
-@pytest.mark.parametrize("metric", [None, "diagonal", 12])
+@sampled(("dtype", "metric"), ["float16", "int8"], [None, "diagonal", 12])
 def test_fewer_bytes(digits, tmp_path, dtype, metric):
     X, y = digits
     model = NystroemClassifier(60, metric=metric, alpha=0.1, random_state=0)
@@ -342,8 +342,7 @@ KERNELS = {
 
 
 @needs_gcc
-@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1.0, 1e15])
-@pytest.mark.parametrize("kernel", KERNELS)
+@sampled(("kernel", "scale"), KERNELS.keys(), [1e-100, 1e-30, 1.0, 1e15])
 def test_features_in_any_unit(kernel, scale, tmp_path):
     X, y = load_iris(return_X_y=True)
     kernel, alpha = KERNELS[kernel]

@@ -19,6 +19,7 @@ from exported import (
     run_c,
 )
 from factories import alter, classes, encoded_model, raw_numbers, with_few_bits
+from sampling import in_pairs
 
 from nysplus import NystroemClassifier, NystroemRegressor
 from nysplus.export import to_c, to_json, to_onnx
@@ -39,11 +40,17 @@ TARGETS = {
 }
 
 
-def _model(kind):
+@cache
+def _linear(kind):
     estimator = NystroemRegressor if kind.startswith("value") else NystroemClassifier
     model = estimator(encoder="auto", budget=250, random_state=0).fit(X, TARGETS[kind])
     assert model.expansion_.linear is not None
     return model
+
+
+def _model(kind):
+    """Return a model that a test may alter."""
+    return copy(_linear(kind))
 
 
 def _raw(model):
@@ -83,12 +90,13 @@ def test_onnx(kind):
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_the_same_function_has_landmarks(packed):
-    expansion = _model("classes").expansion_
+    model = _model("classes")
+    expansion = model.expansion_
     if not packed:
         expansion = replace(expansion, packed=None)
     other = without_linear_term(expansion)
     assert other.linear is None
-    raw = _model("classes")._model.columns.schema.read(X)
+    raw, _ = _raw(model)
     np.testing.assert_allclose(other(raw), expansion(raw), rtol=1e-6, atol=1e-6)
 
 
@@ -149,9 +157,7 @@ def _check(found, model, rows):
 
 
 @needs_gcc
-@pytest.mark.parametrize("centre", [False, True])
-@pytest.mark.parametrize("bits", BITS)
-@pytest.mark.parametrize("encoder", [False, True])
+@in_pairs(("encoder", "bits", "centre"), [False, True], BITS.keys(), [False, True])
 def test_c_beside_landmarks(encoder, bits, centre, tmp_path):
     model, rows = _both(encoder, 5, BITS[bits], centre)
     _check(c_scores(tmp_path, model, rows), model, rows)

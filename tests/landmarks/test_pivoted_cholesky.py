@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from sampling import sampled
 from scipy.stats import chi2
 from sklearn import config_context
 from sklearn.base import clone
@@ -103,11 +104,13 @@ def test_greedy_ties_go_to_the_first_row(block):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [1, 8])
-@pytest.mark.parametrize(
-    "kernel",
-    [RBF(0.5), FunctionKernel(lambda X, Z: (0.5 * X @ Z.T + 1) ** 2, vectorized=True)],
-    ids=["rbf", "polynomial"],
+@sampled(
+    ("kernel", "block"),
+    {
+        "rbf": RBF(0.5),
+        "polynomial": FunctionKernel(lambda X, Z: (0.5 * X @ Z.T + 1) ** 2, vectorized=True),
+    },
+    [1, 8],
 )
 def test_random_pivots_have_the_exact_distribution(kernel, block, rng):
     """Every ordered triple of rows comes as often as drawing one by one makes it come."""

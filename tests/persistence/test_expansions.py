@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from dataclasses import fields, replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -24,13 +26,15 @@ RAW = raw_numbers(200)
 PARTS = ("landmarks", "dual_coef", "projection", "linear")
 
 
+@cache
+def _fitted(encoder):
+    model, y = NystroemClassifier(9, alpha=1.0, metric=3, random_state=0), ROWS.targets["several"]
+    return encoded_model(model, y) if encoder else model.fit(ROWS.X, y)
+
+
 def _model(bits, encoder=False, **options):
     """Return a classifier with a map and a linear term, and some parts in few bits."""
-    model = NystroemClassifier(9, alpha=1.0, metric=3, random_state=0)
-    if encoder:
-        encoded_model(model, ROWS.targets["several"])
-    else:
-        model.fit(ROWS.X, ROWS.targets["several"])
+    model = copy(_fitted(encoder))
     d = len(model.expansion_.projection)
     expansion = replace(model.expansion_, linear=np.random.RandomState(0).randn(d, 3))
     return alter(model, expansion=with_few_bits(expansion, bits, **options))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from dataclasses import fields, replace
+from functools import cache
 
 import numpy as np
 import pytest
 from factories import alter, encoded_model, raw_numbers, table_code, table_schema
 from forged import JUNK, forge, loaded, places, set_entry, set_tensor
 from safetensors import safe_open
+from sampling import sampled
 from sklearn.base import BaseEstimator
 
 from nysplus import NystroemClassifier, NystroemRegressor
@@ -33,9 +36,15 @@ RAW = raw_numbers()
 Y = np.random.RandomState(5).randint(0, 3, len(RAW))
 
 
-def _model(dtype=None, estimator=NystroemClassifier, **params):
+@cache
+def _fitted(estimator, **params):
     model = estimator(12, alpha=1.0, random_state=0, **params)
-    encoded_model(model, Y if estimator is NystroemClassifier else np.sin(Y))
+    return encoded_model(model, Y if estimator is NystroemClassifier else np.sin(Y))
+
+
+def _model(dtype=None, estimator=NystroemClassifier, **params):
+    """Return a model that a test may alter."""
+    model = copy(_fitted(estimator, **params))
     if dtype is not None:
         code = model.expansion_.encoder
         packed = pack_expansion(replace(model.expansion_, encoder=None), dtype, code(RAW))
@@ -58,8 +67,7 @@ def _same_terms(one, other):
                 assert value.dtype == vars(b)[name].dtype
 
 
-@pytest.mark.parametrize("dtype", [None, *STORAGE])
-@pytest.mark.parametrize("metric", [None, "diagonal", 4])
+@sampled(("dtype", "metric"), [None, *STORAGE], [None, "diagonal", 4])
 def test_models_come_back_bit_for_bit(tmp_path, dtype, metric):
     model, path = _model(dtype, metric=metric), tmp_path / "model"
     save(model, path)

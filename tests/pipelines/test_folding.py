@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sampling import in_pairs
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -23,7 +24,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from nysplus import NystroemClassifier, NystroemRegressor, from_pipeline
+from nysplus import NystroemClassifier, NystroemRegressor, Refinement, from_pipeline
 from nysplus.encoding.code import Curve, Linear, Lookup, Missing, OneHot, Power
 
 # some pipelines leave numbers as they are
@@ -137,10 +138,13 @@ def test_limited_numbers():
     assert terms(model) == [Curve] * 3
 
 
-@pytest.mark.parametrize("n_quantiles", [10, 300])
-@pytest.mark.parametrize("distribution", ["uniform", "normal"])
-@pytest.mark.parametrize("before", [[], [StandardScaler()]], ids=str)
-@pytest.mark.parametrize("after", [[], [StandardScaler()]], ids=str)
+@in_pairs(
+    ("n_quantiles", "distribution", "before", "after"),
+    [10, 300],
+    ["uniform", "normal"],
+    [[], [StandardScaler()]],
+    [[], [StandardScaler()]],
+)
 def test_quantiles(n_quantiles, distribution, before, after):
     """Ties of whole numbers are ties as well behind a scaler."""
     step = QuantileTransformer(n_quantiles=n_quantiles, output_distribution=distribution)
@@ -185,19 +189,16 @@ def test_negative_numbers_have_no_box_cox_transform():
 # -- gaps ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("add_indicator", [False, True])
-@pytest.mark.parametrize(
-    "imputer",
+@in_pairs(
+    ("imputer", "add_indicator", "order"),
     [
         {"strategy": "mean"},
         {"strategy": "median"},
         {"strategy": "most_frequent"},
         {"strategy": "constant", "fill_value": -3.0},
     ],
-    ids=str,
-)
-@pytest.mark.parametrize(
-    "order", ["impute", "impute, scale", "scale, impute", "impute, quantile", "impute, power"]
+    [False, True],
+    ["impute", "impute, scale", "scale, impute", "impute, quantile", "impute, power"],
 )
 def test_imputed_numbers(imputer, add_indicator, order):
     steps = {
@@ -246,10 +247,13 @@ CATEGORIES = ["colour", "grade", "member"]
 UNSEEN = TEST.assign(colour=np.where(np.arange(N_ROWS) % 3, TEST["colour"], "mauve"))
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("drop", [None, "first", "if_binary"])
-@pytest.mark.parametrize("rare", [{}, {"min_frequency": 40}, {"max_categories": 2}], ids=str)
-@pytest.mark.parametrize("unknown", ["error", "ignore", "infrequent_if_exist", "warn"])
+@in_pairs(
+    ("sparse", "drop", "rare", "unknown"),
+    [False, True],
+    [None, "first", "if_binary"],
+    [{}, {"min_frequency": 40}, {"max_categories": 2}],
+    ["error", "ignore", "infrequent_if_exist", "warn"],
+)
 @pytest.mark.filterwarnings("ignore:Found unknown categories")
 def test_one_hot(sparse, drop, rare, unknown):
     encoder = OneHotEncoder(sparse_output=sparse, drop=drop, handle_unknown=unknown, **rare)
@@ -450,7 +454,7 @@ def test_frames_between_the_steps():
         {"metric": 2},
         {"kernel": "laplacian"},
         {"kernel": "polynomial", "gamma": 0.01},
-        {"budget": "4kB", "refine": True},
+        {"budget": "4kB", "refine": Refinement(n_epochs=20, search=False)},
     ],
     ids=str,
 )

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+OPEN = ExitStack()
 
 
-@pytest.fixture(scope="module")
-def cluster():
+@cache
+def _shared():
     import dask
     from dask_rows import LOCAL
     from distributed import LocalCluster
 
     # an idle worker would take a partition from the other now and then
-    with (
-        dask.config.set({"distributed.scheduler.work-stealing": False}),
-        LocalCluster(n_workers=2, processes=True, **LOCAL) as cluster,
-    ):
-        yield cluster
+    with dask.config.set({"distributed.scheduler.work-stealing": False}):
+        return OPEN.enter_context(LocalCluster(n_workers=2, processes=True, **LOCAL))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem):
+    """Stop the cluster after the last test of this folder: others count descriptors."""
+    if nextitem is None or HERE not in nextitem.path.parents:
+        OPEN.close()
+        _shared.cache_clear()
+        gc.collect()
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers; they take seconds to import what they need, so that files share them."""
+    return _shared()
 
 
 @pytest.fixture(scope="module")

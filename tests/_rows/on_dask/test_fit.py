@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sampling import sampled
+from sampling import each_once, sampled
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV
 
@@ -63,7 +63,7 @@ def test_every_approximation(client, data, approximation):
     assert_same(model.fit(as_array(X), as_array(y)), memory)
 
 
-@sampled(
+@each_once(
     ("anywhere", "target", "weighted"), PLACES, TARGETS.keys(), [False, True], indirect=["anywhere"]
 )
 def test_every_kind_of_target(anywhere, data, target, weighted):
@@ -92,8 +92,9 @@ def test_delayed_rows_that_make_their_graph_anew_each_time(client, data, monkeyp
 @pytest.mark.filterwarnings("ignore:.*Partitions of type.*:UserWarning")
 @sampled(("anywhere", "container"), PLACES, CONTAINERS.keys(), indirect=["anywhere"])
 def test_every_container(anywhere, data, container):
-    memory = make_classifier(class_weight="balanced").fit(*data)
-    model = make_classifier(class_weight="balanced").fit(*CONTAINERS[container](*data))
+    parameters = {"class_weight": "balanced", "selection": "uniform"}
+    memory = make_classifier(**parameters).fit(*data)
+    model = make_classifier(**parameters).fit(*CONTAINERS[container](*data))
     if sp.issparse(model.landmarks_):
         model.expansion_.__dict__["landmarks"] = model.landmarks_.toarray()
     assert_same(model, memory)
@@ -112,7 +113,7 @@ TABLES = {
 SPLITTINGS = [{"split_row_groups": True}, {"split_row_groups": 3}, {}]
 
 
-@sampled(
+@each_once(
     ("anywhere", "table", "splitting"), PLACES, TABLES.keys(), SPLITTINGS, indirect=["anywhere"]
 )
 def test_row_groups_of_a_file(anywhere, data, tmp_path, table, splitting):
@@ -122,12 +123,12 @@ def test_row_groups_of_a_file(anywhere, data, tmp_path, table, splitting):
     others = pd.DataFrame(0.0, index=wide.index, columns=[f"other{j}" for j in range(20)])
     pd.concat([wide, others], axis=1).to_parquet(tmp_path / "rows.parquet", row_group_size=N // 8)
     rows = TABLES[table](dd.read_parquet(tmp_path / "rows.parquet", **splitting))
-    model, memory = make_classifier().fit(*rows), make_classifier().fit(*data)
+    model, memory = (make_classifier(selection="uniform").fit(*these) for these in (rows, data))
     assert_same(model, memory)
     assert model.score(*rows) == pytest.approx(memory.score(*data))
 
 
-@pytest.mark.parametrize("empty", [0, 2])
+@sampled(("anywhere", "empty"), PLACES, [0, 2], indirect=["anywhere"])
 def test_text_labels_beside_an_empty_partition(anywhere, data, empty):
     X, y, _ = data
     y = np.array(["no", "yes", "or"], dtype=object)[y]
@@ -178,7 +179,7 @@ def test_a_solution_is_polished(client, data):
     np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-3)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+@sampled(("anywhere", "dtype"), PLACES, [np.float32, np.uint8], indirect=["anywhere"])
 def test_types_of_rows(anywhere, data, dtype):
     X = np.round(16 * np.abs(data[0])).astype(dtype)
     memory = make_classifier().fit(X, data[1])
@@ -204,7 +205,7 @@ def test_rows_that_keep_coming(anywhere, data):
     assert_same(model, memory)
 
 
-@pytest.mark.parametrize("selection", ["uniform", "negative-margin"])
+@sampled(("anywhere", "selection"), PLACES, ["uniform", "negative-margin"], indirect=["anywhere"])
 def test_transformer(anywhere, data, selection):
     X, y, _ = data
     memory = Nystroem(n_components=12, selection=selection, random_state=0).fit(X, y)
@@ -254,7 +255,7 @@ def test_grid_search_on_workers(client, data):
     )
 
 
-@pytest.mark.parametrize("selection", ["uniform", "negative-margin"])
+@sampled(("anywhere", "selection"), PLACES, ["uniform", "negative-margin"], indirect=["anywhere"])
 def test_passes_are_counted(anywhere, tmp_path, data, selection):
     """No partition is read more often, but for a first look at the first one."""
     X, y, _ = data

@@ -23,6 +23,7 @@ from killed_fits import (
     make_model,
     watched,
 )
+from sampling import sampled
 from threadpoolctl import threadpool_limits
 
 from nysplus._ridge.fit import fit_expansion
@@ -35,8 +36,7 @@ pytestmark = pytest.mark.slow
 # ---- going on -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@every_store
+@sampled(("store", "target"), STORES.keys(), TARGETS.keys())
 def test_killed_anywhere(monkeypatch, tmp_path, path, store, target):
     args = STORES[store](tmp_path, X, TARGETS[target])
     assert_goes_on(monkeypatch, lambda: make_model(target), args, path, [0, 0.3, 0.6, 1])
@@ -47,16 +47,16 @@ def test_killed_after_every_single_block(monkeypatch, path):
     assert_goes_on(monkeypatch, make_model, (X, TARGETS["classes"]), path, shares)
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-@every_store
+@sampled(("store", "threads"), STORES.keys(), [2, 3])
 def test_several_threads(monkeypatch, tmp_path, path, store, threads):
     args = STORES[store](tmp_path, X, TARGETS["classes"])
     with threadpool_limits(threads, user_api="blas"):
         assert_goes_on(monkeypatch, lambda: make_model(alpha=0.1), args, path, [0.2, 0.5, 0.8])
 
 
-@pytest.mark.parametrize(
-    "params",
+@sampled(
+    ("store", "params"),
+    ["ndarray", "blocks"],
     [
         {"selection": "uniform", "alpha": 0.1},
         {"selection": "kmeans"},
@@ -67,9 +67,7 @@ def test_several_threads(monkeypatch, tmp_path, path, store, threads):
         {"approximation": "ensemble", "class_weight": "balanced"},
         {"kernel": RBF("median"), "gamma": "scale"},
     ],
-    ids=str,
 )
-@pytest.mark.parametrize("store", ["ndarray", "blocks"])
 def test_every_parameter(monkeypatch, tmp_path, path, store, params):
     args = STORES[store](tmp_path, X, TARGETS["classes"])
     assert_goes_on(monkeypatch, lambda: make_model(**params), args, path, [0.2, 0.8])
