@@ -12,7 +12,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-not-covered test-fast test-all test-oldest fuzz faults mutation peer-suites lint pages architecture dist bench large selection kilobytes tables formats docs exactness numerics clean
+.PHONY: help demo test tests coverage test-fast test-all test-oldest fuzz faults mutation peer-suites lint pages architecture dist bench large selection kilobytes tables formats docs exactness numerics clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,26 +34,26 @@ demo: $(PLOT_READY)  ## models of kilobytes against SVC and boosting on digits: 
 
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 # Neighbouring tests stay together, so that models and clusters that they share are made once; a worker
-# that has finished takes over half of what is left to another. What takes long to set up comes first.
+# that has finished takes over half of what is left to another.
 TOGETHER := --dist worksteal
-# Coverage makes tests take half as long again, so that only tests of nysplus itself are measured: neither
-# the thousands of small fits of scikit-learn's checks, nor programs that are killed, nor tests of lines
-# that others run as well.
+
+test: $(READY)  ## lint, types, tests, doctests and pages
+	$(MAKE) --no-print-directory --jobs=2 lint tests
+
+# beside lint, which keeps one core busy for a minute
+tests: $(READY)
+	$(PYTEST) $(TOGETHER)
+
+# Coverage makes tests take half as long again. Left out are the thousands of small fits of scikit-learn's
+# checks, programs that are killed, and tests of lines that others run as well.
 CONTRACT := tests/api/test_contract_of_combinations.py
 NOT_COVERED := tests/test_site.py tests/_rows/on_dask/test_fit.py tests/_rows/on_dask/test_lost_workers.py \
 	tests/_rows/on_dask/test_workers.py tests/_runtime/checkpoints/test_going_on.py tests/api/test_stress.py \
 	tests/cli/test_page.py tests/fuzz tests/injected tests/mutation tests/properties tests/test_readme.py \
 	tests/nysplus_experiments src/nysplus_experiments tests/test_architecture.py tests/test_docstrings.py \
 	tests/test_real_data.py tests/test_release.py tests/api/test_contract.py $(CONTRACT)
-COVERED = $(PYTEST) $(TOGETHER) --cov --cov-report=term:skip-covered $(addprefix --ignore=,$(NOT_COVERED))
-
-test: $(READY)  ## lint, types, tests, doctests, pages, and at least 97 % of lines and branches covered
-	$(MAKE) --no-print-directory --jobs=2 lint test-not-covered
-	$(COVERED)
-
-# beside lint, which keeps one core busy for a minute
-test-not-covered: $(READY)
-	$(PYTEST) $(TOGETHER) $(NOT_COVERED)
+coverage: $(READY)  ## at least 97 % of lines and branches are covered: ten minutes
+	$(PYTEST) $(TOGETHER) --cov --cov-report=term:skip-covered $(addprefix --ignore=,$(NOT_COVERED))
 
 test-fast: $(READY)  ## what takes a minute: neither lint nor slow tests
 	$(PYTEST) $(TOGETHER) --ignore=$(CONTRACT) -m "not slow and not all_combinations"
@@ -61,8 +61,7 @@ test-fast: $(READY)  ## what takes a minute: neither lint nor slow tests
 # 150 examples of every property instead of 10
 THOROUGH := --hypothesis-profile=thorough
 test-all: lint  ## everything, scikit-learn's checks of all combinations included: half an hour
-	$(PYTEST) $(TOGETHER) -m "" $(THOROUGH) $(NOT_COVERED)
-	$(COVERED) -m "" $(THOROUGH)
+	$(PYTEST) $(TOGETHER) -m "" $(THOROUGH)
 
 mutation: $(READY)  ## 400 changes of the engine, of which tests must notice 85 %: about 20 minutes
 	$(BIN)/python tests/mutation/check.py --workers $(WORKERS)

@@ -16,6 +16,19 @@ settings.register_profile("thorough", max_examples=150, deadline=None, print_blo
 settings.load_profile("sample")
 
 
+# They take long to set up, or wait for other programs: the last ones would leave a worker alone.
+FIRST = (
+    "tests/test_site.py",
+    "tests/_rows/on_dask/",
+    "tests/_runtime/checkpoints/test_going_on.py",
+    "tests/cli/test_page.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
 def _make_importable(name):
     """Make a file beside this one importable by its name from every test file."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
