@@ -178,10 +178,10 @@ def outcomes(bench: Benchmark, size: str, other: str) -> pd.Series:
     )
 
 
-def unbeaten(bench: Benchmark, size: str) -> pd.Series:
-    """Return for each table whether no other system of the size is better than ours, ties aside."""
-    others = [outcomes(bench, size, other) >= 0 for other in bench.compared[1:]]
-    return pd.concat(others, axis=1).all(axis=1) if others else pd.Series(dtype=bool)
+def not_behind(bench: Benchmark, size: str) -> pd.DataFrame:
+    """Return for each table and each other system whether our model is as good, ties included."""
+    others = {other: outcomes(bench, size, other) >= 0 for other in bench.compared[1:]}
+    return pd.DataFrame(others, index=list(bench.tables), dtype=bool)
 
 
 def normalised(bench: Benchmark) -> pd.DataFrame:
