@@ -16,7 +16,7 @@ settings.register_profile("thorough", max_examples=150, deadline=None, print_blo
 settings.load_profile("sample")
 
 
-# They take long to set up, or wait for other programs: the last ones would leave a worker alone.
+# Tests with a long setup run first: at the end, one worker would wait for the other.
 FIRST = (
     "tests/test_site.py",
     "tests/_rows/on_dask/",

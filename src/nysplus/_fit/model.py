@@ -19,7 +19,7 @@ from nysplus.conformal import Calibration, Novelty, class_scores
 from nysplus.encoding.schema import TableSchema
 from nysplus.expansion import KernelExpansion
 
-# The error where an imported classifier without probabilities is asked for them.
+# Error message of `predict_proba` for imported models that have no probabilities.
 NO_PROBABILITIES = (
     "The model it was imported from gives scores alone. Pass rows that this model was not fitted "
     "to, with their classes, to calibrate probabilities: from_svc(model, X, y)."

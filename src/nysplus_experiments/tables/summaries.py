@@ -176,7 +176,7 @@ def fronts(bench: Benchmark) -> str:
 
 
 def unbeaten_cells(bench: Benchmark) -> str:
-    """Return the share of tables at each size where ours is not behind all others, or one."""
+    """Return the share of tables on which we are not behind the best other system, or each one."""
     lines = []
     for group, own in _groups(bench).items():
         found = {size: not_behind(own, size) for size in fits.SIZES}
@@ -188,7 +188,7 @@ def unbeaten_cells(bench: Benchmark) -> str:
 
 
 def _unbeaten(found: pd.DataFrame) -> pd.Series:
-    """Return whether ours is behind none of the other systems."""
+    """Return for each table whether no other system is better than ours."""
     return found.all(axis=1)
 
 
