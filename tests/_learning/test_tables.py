@@ -164,6 +164,22 @@ def _evaluated(outputs, unrefined, targets):
     return Evaluation(None, (), (), scores)
 
 
+@pytest.mark.parametrize(
+    ("n_start", "may_grow", "expected"),
+    [(30, False, (30, 30)), (30, True, (250, 300)), (270, True, (270, 300))],
+)
+def test_learned_landmarks_are_more_where_their_number_is_free(n_start, may_grow, expected):
+    raw, targets = _steps(600)
+    views, problem, start = _fitted(raw, targets, n_start)
+    search = TableSearch(
+        problem, Uniform(), start, problem.blocks.gather(np.arange(600)), 0, Deadline(None),
+        views=views, may_grow=may_grow,
+    )  # fmt: skip
+    # LONGEST has 800 landmarks, but not more than half the rows
+    found = [search._fitting(style, None)[1].n for style in (MID, LONGEST)]
+    assert tuple(found) == expected
+
+
 @pytest.mark.parametrize(("few_rows", "kept"), [(100, True), (1000, False)])
 def test_in_doubt_the_unrefined_model_is_kept_with_few_rows(few_rows, kept):
     """The trained model is right more often, but surer of itself where it is wrong."""

@@ -134,6 +134,21 @@ def test_a_refined_table_names_its_code():
         assert "code" in choice(model, "code").value
 
 
+def test_a_refined_table_has_the_landmarks_that_learning_needs():
+    X = np.random.RandomState(0).uniform(-1, 1, (600, 8))
+    y = np.abs(X[:, 0]) + np.abs(X[:, 1]) > 1
+    params = {"encoder": "auto", "random_state": 0}
+    short = Refinement(search=False, n_epochs=20)
+    model = NystroemClassifier("auto", refine=short, **params).fit(X, y)
+    assert model.refined_
+    assert len(model.landmarks_) == 250
+    assert choice(model, "landmarks").reason == "the least number for learning on a table"
+    assert len(NystroemClassifier("auto", **params).fit(X, y).landmarks_) < 250
+    refined = NystroemClassifier(40, refine=short, **params).fit(X, y)
+    assert len(refined.landmarks_) == 40
+    assert choice(refined, "landmarks").reason == "n_components"
+
+
 def test_columns_that_a_budget_has_room_for_are_named():
     X = np.random.RandomState(0).uniform(-1, 1, (1000, 30))
     frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(30)])

@@ -359,6 +359,7 @@ def refine_model(
         rng,
         budget,
         tables=tables,
+        may_grow=plan.growth is not None,
         augmentation=_augmentation(plan, resolved),
         images=plan.image is not None,
     )

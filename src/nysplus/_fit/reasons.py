@@ -156,6 +156,8 @@ def _landmark_reason(plan: Plan, trials: tuple[Trial, ...], refined: Refined | N
         return "as given"
     if plan.growth is None:
         return "n_components"
+    if refined is not None and refined.kept and refined.reason:
+        return refined.reason
     chosen, tried = _chosen(trials, "size"), _of_stage(trials, "size")
     if chosen is None:
         return "the only number for so few rows"

@@ -57,7 +57,8 @@ class Refined:
         Of held-out rows by the model that is kept; None for an unrefined one, unless it is that of
         a table.
     reason : str
-        Why nothing was learned, or why there are fewer landmarks than fit in the budget.
+        Why nothing was learned, or why there are fewer landmarks than fit in the budget, or more
+        than the unrefined model has.
     """
 
     expansion: KernelExpansion
@@ -80,6 +81,7 @@ def refine(
     rules: SearchRules = DEFAULT_RULES,
     tables: Tables | None = None,
     table_rules: TableRules = TABLE_RULES,
+    may_grow: bool = False,
     augmentation: Augmentation | None = None,
     images: bool = False,
 ) -> Refined:
@@ -98,13 +100,17 @@ def refine(
     refinement : Refinement
     rng : RandomState
     budget : Budget, optional
-        Of the learned model; by default the learned model has as many landmarks as `start`.
+        Of the learned model; by default the learned model has as many landmarks as `start`, see
+        also `may_grow`.
     rules : SearchRules, optional
     tables : callable, optional
         From positions of rows in `problem.blocks` to their views by different codes: for rows of a
         table, whose code is chosen as well. The learned model then has an encoder, and is a
         function of the raw numbers of the table.
     table_rules : TableRules, optional
+    may_grow : bool
+        Whether the learned model of a table without a budget may have more landmarks than `start`:
+        their number suits a model that is not learned.
     augmentation : Augmentation, optional
         How images are changed in every batch; by default not at all.
     images : bool
@@ -121,7 +127,7 @@ def refine(
     if len(positions) < MIN_ROWS:
         return task.unchanged(f"{len(positions)} rows are too few")
     if tables is not None:
-        return task.learn_table(positions, tables, refinement.table_rules(table_rules))
+        return task.learn_table(positions, tables, refinement.table_rules(table_rules), may_grow)
     return task.learn_rows(positions, rules, augmentation, images)
 
 
@@ -179,7 +185,9 @@ class _Task:
             self._note(f"{found.candidate.size.n} landmarks; {reason}")
         return replace(self._learned(found, search.refit(found)), reason=reason)
 
-    def learn_table(self, positions: Positions, tables: Tables, rules: TableRules) -> Refined:
+    def learn_table(
+        self, positions: Positions, tables: Tables, rules: TableRules, may_grow: bool
+    ) -> Refined:
         """Learn on the rows of a table at some positions."""
         given, seed = self.given, self.rng.randint(2**31 - 1)
         compared = np.sort(self.rng.permutation(positions)[: rules.compared_rows])
@@ -194,6 +202,7 @@ class _Task:
             self.budget,
             rules,
             views=views,
+            may_grow=may_grow,
         )
         found = search.run(*self.refinement.table_styles(self.problem.blocks.discrete))
         if found is None:
@@ -207,7 +216,10 @@ class _Task:
             )
         if len(compared) < len(positions):
             rows, views = given.gather(positions), tables(positions)
-        return self._learned(found, search.refit(found, rows, views))
+        assert found.best is not None
+        grown = may_grow and found.best.candidate.size.n > self.start.landmarks.shape[0]
+        reason = "the least number for learning on a table" if grown else ""
+        return replace(self._learned(found, search.refit(found, rows, views)), reason=reason)
 
     def unchanged(self, reason: str) -> Refined:
         """Return the unrefined model, and say why."""

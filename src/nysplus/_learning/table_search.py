@@ -72,10 +72,13 @@ class TableSearch(HeldOutSearch):
     ----------
     views : TableViews
         Of `rows`.
+    may_grow : bool
+        Whether candidates without a budget may have more landmarks than the unrefined model.
     """
 
     rules: TableRules = TABLE_RULES
     views: TableViews = field(kw_only=True)
+    may_grow: bool = field(default=False, kw_only=True)
     _views: dict[CodeChoice, View] = field(default_factory=dict, init=False)
     _importances: dict[int, Float] = field(default_factory=dict, init=False)
 
@@ -292,10 +295,12 @@ class TableSearch(HeldOutSearch):
         if code.n_bins is not None:
             most = max(rules.least_bins, rules.max_bins // max(1, self.views.n_numbers))
             code = replace(code, n_bins=min(code.n_bins, most))
-        if self.budget is None:
-            n_columns = self._view(code).code.n_columns
-            return code, Size(self.start.landmarks.shape[0], min(rules.rank, n_columns))
         most_landmarks = len(self.rows) // 2
+        if self.budget is None:
+            n, n_columns = self.start.landmarks.shape[0], self._view(code).code.n_columns
+            if self.may_grow:
+                n = max(n, min(style.n_landmarks, most_landmarks))
+            return code, Size(n, min(rules.rank, n_columns))
         L, found = self.problem.blocks.n_outputs, None
         while True:
             view = self._view(code)

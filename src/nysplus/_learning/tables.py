@@ -111,7 +111,8 @@ class TableStyle:
     metric : bool
         Whether raw columns are weighted by the gradients of a first fit.
     n_landmarks : int
-        Landmarks at most under a budget. Clean targets want more landmarks, not more directions.
+        Landmarks at most under a budget, and at least with ``n_components="auto"``. Clean targets
+        want more landmarks, not more directions.
     """
 
     name: str

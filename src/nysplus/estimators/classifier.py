@@ -56,7 +56,8 @@ class NystroemClassifier(KernelMachine, ClassifierMixin, BaseEstimator):
         standard error on held-out rows; it stops after two larger numbers that do not. The models
         that are compared are fitted to at most 20,000 rows. The largest number is half the rows up
         to 500, then an eighth of the rows up to 2000. With a `budget`, or with landmarks given as
-        `selection`, "auto" has no effect.
+        `selection`, "auto" has no effect. With an `encoder` and `refine`, a table has at least 250
+        landmarks, or half its rows, because learned landmarks gain from more of them.
     kernel : str, Kernel or callable, default="rbf"
         A name ("additive_chi2", "chi2", "cosine", "laplacian", "linear", "matern", "poly",
         "polynomial", "rbf", "sigmoid"), an object of :mod:`nysplus.kernels`, or a function of

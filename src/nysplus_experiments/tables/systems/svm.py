@@ -15,7 +15,7 @@ from nysplus_experiments.tables.dense import NUMBER_BYTES, DenseCode
 from nysplus_experiments.tables.pipelines import preprocessing
 from nysplus_experiments.tables.system import Model, NoModel, Rows, System
 
-#: Seconds of a compression, about.
+#: Seconds after which a compression tries no further candidate.
 TIME_LIMIT = 4.0
 
 
