@@ -46,9 +46,9 @@ def marked(table: str) -> str:
     return f"{table} *" if table in DESIGN else table
 
 
-def signed(value: float) -> str:
-    """Write a difference in points."""
-    return f"{value:+.2f}".replace("-", "−") if np.isfinite(value) else MISSING
+def signed(value: float, decimals: int = 2) -> str:
+    """Write a difference with its sign."""
+    return f"{value:+.{decimals}f}".replace("-", "−") if np.isfinite(value) else MISSING
 
 
 def ratio(value: float) -> str:
@@ -301,7 +301,7 @@ def _loss(own: Any, best: Any, regression: bool) -> Any:
 def _loss_text(value: float, regression: bool) -> str:
     if not np.isfinite(value):
         return MISSING
-    return f"{100 * value:+.1f} % of the RMSE" if regression else f"{signed(-value)} points"
+    return f"{signed(100 * value, 1)} % of the RMSE" if regression else f"{signed(-value)} points"
 
 
 def scores(bench: Benchmark, size: str, regression: bool) -> str:
