@@ -338,12 +338,7 @@ def test_kernels_whose_features_do_not_nest():
 
 @pytest.fixture
 def pyplot():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
+    return pytest.importorskip("matplotlib.pyplot")
 
 
 @pytest.mark.parametrize(("y", "factor"), [(CLASSES, 100), (VALUES, 1)])

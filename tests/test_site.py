@@ -67,12 +67,8 @@ def test_examples_run_and_draw(path, tmp_path, monkeypatch):
     pyplot = pytest.importorskip("matplotlib.pyplot", reason="matplotlib is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    pyplot.switch_backend("agg")
-    try:
-        runpy.run_path(str(path))
-        assert pyplot.get_fignums()
-    finally:
-        pyplot.close("all")
+    runpy.run_path(str(path))
+    assert pyplot.get_fignums()
 
 
 @pytest.mark.parametrize("module", [*PUBLIC, "nysplus.plots"])

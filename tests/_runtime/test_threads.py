@@ -376,13 +376,15 @@ def test_a_child_that_was_forked_during_a_pass_has_no_limit(two_threads):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize(
+    "backend", ["loky", pytest.param("threading", marks=pytest.mark.all_combinations)]
+)
 def test_joblib_fits_the_same_models(backend, two_threads):
-    X, y = make_moons(1500, noise=0.3, random_state=0)
+    X, y = make_moons(500, noise=0.3, random_state=0)
     models = [
         NystroemClassifier(30, gamma=gamma, alpha=1e-3, random_state=0) for gamma in (1.0, 2.0, 3.0)
     ]
-    with config_context(working_memory=0.1):  # several blocks
+    with config_context(working_memory=0.05):  # several blocks
         jobs = (delayed(model.fit)(X, y) for model in models)
         fitted = Parallel(n_jobs=2, backend=backend)(jobs)
         expected = [model.fit(X, y).decision_function(X) for model in models]

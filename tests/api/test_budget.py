@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sampling import each_once
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification, make_moons
 
@@ -81,8 +82,7 @@ def test_values_fit_as_well(rng):
         assert model.score(X[400:], y[400:]) > 0.9
 
 
-@pytest.mark.parametrize("metric", ["diagonal", "full", 5])
-@pytest.mark.parametrize("refine", [False, SHORTEST])
+@each_once(("metric", "refine"), ["diagonal", "full", 5], [False, SHORTEST])
 def test_learned_metrics_count(digits, metric, refine):
     X, y = digits
     model = NystroemClassifier(budget="8kB", metric=metric, refine=refine, random_state=0)

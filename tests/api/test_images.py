@@ -14,11 +14,12 @@ from nysplus.curve import landmark_curve
 from nysplus.encoding import ImageEncoder
 
 ENCODER = ImageEncoder((8, 8), n_cosines=6)
+SHORT = {"n_epochs": 6, "search": False}
 MODELS = {
     "plain": {"n_components": 40},
     "budget": {"budget": "4kB"},
-    "refined": {"budget": "4kB", "refine": Refinement(search=False)},
-    "learned": {"n_components": 30, "refine": Refinement(search=False)},
+    "refined": {"budget": "4kB", "refine": Refinement(**SHORT)},
+    "learned": {"n_components": 30, "refine": Refinement(**SHORT)},
     "metric": {"n_components": 40, "metric": "diagonal"},
     "automatic": {"n_components": "auto", "kernel": "auto"},
     "laplacian": {"n_components": 40, "kernel": "laplacian"},
@@ -39,7 +40,7 @@ def test_a_model_of_images_is_the_model_of_their_cosines(digits, name):
     model = NystroemClassifier(encoder=ENCODER, random_state=0, **params).fit(X[:900], y[:900])
     rows = ENCODER.fit_transform(X)
     if "refine" in params:
-        params = {**params, "refine": Refinement(search=False, learning_rate=0.02)}
+        params = {**params, "refine": Refinement(**SHORT, learning_rate=0.02)}
     other = NystroemClassifier(random_state=0, **params).fit(rows[:900], y[:900])
     np.testing.assert_allclose(
         model.decision_function(X), other.decision_function(rows), rtol=1e-4, atol=1e-4
@@ -276,7 +277,11 @@ def test_a_function_that_changes_nothing_makes_no_difference(digits):
 
 @pytest.mark.parametrize(
     "more",
-    [{}, {"budget": 500}, pytest.param({"metric": "diagonal"}, marks=pytest.mark.all_combinations)],
+    [
+        {},
+        pytest.param({"budget": 500}, marks=pytest.mark.all_combinations),
+        pytest.param({"metric": "diagonal"}, marks=pytest.mark.all_combinations),
+    ],
     ids=str,
 )
 def test_augmented_models_know_moved_digits(digits, more):

@@ -370,7 +370,6 @@ def test_shap_draws_the_values(plot):
     plt.figure()
     getattr(shap.plots, plot)(explanation[1] if plot == "waterfall" else explanation, show=False)
     drawn = [text.get_text() for ax in plt.gcf().axes for text in ax.get_yticklabels()]
-    plt.close("all")
     for name in ("size", "city", "when"):
         assert any(name in text for text in drawn)
 

@@ -26,18 +26,9 @@ from nysplus.plots import (
 from nysplus.plots.calibration import wilson_interval
 from nysplus.plots.style import landmark_rows
 
-matplotlib = pytest.importorskip("matplotlib")
+pyplot = pytest.importorskip("matplotlib.pyplot")
 DIGITS, CLASSES = (array[:600] for array in load_digits(return_X_y=True))
 MOONS, SIDES = make_moons(300, noise=0.3, random_state=0)
-
-
-@pytest.fixture(autouse=True)
-def pyplot():
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
 
 
 def drawn(display):
@@ -277,7 +268,7 @@ def test_history_needs_a_refinement():
 # ---- all -----------------------------------------------------------------------------------------
 
 
-def test_displays_draw_on_given_axes(pyplot):
+def test_displays_draw_on_given_axes():
     figure, ax = pyplot.subplots()
     display = MarginDisplay.from_predictions([0, 1], [-1.0, 1.0], ax=ax)
     assert display.ax_ is ax

@@ -15,17 +15,8 @@ from nysplus.plots import (
     ShapleyWaterfallDisplay,
 )
 
-matplotlib = pytest.importorskip("matplotlib")
+pyplot = pytest.importorskip("matplotlib.pyplot")
 IRIS, SPECIES = load_iris(return_X_y=True)
-
-
-@pytest.fixture(autouse=True)
-def pyplot():
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +81,7 @@ def test_bars_are_mean_absolute_values(model, explanation):
     assert tick_texts(two)[0] == "sum of 1 other column"
 
 
-def test_swarm_has_a_point_for_each_row(explanation, pyplot):
+def test_swarm_has_a_point_for_each_row(explanation):
     display = ShapleyBeeswarmDisplay.from_values(explanation, output=0, max_columns=2)
     order = np.argsort(np.abs(explanation.values[:, :, 0]).mean(axis=0))[-2:]
     for points, column in zip(display.points_, order, strict=True):
