@@ -48,7 +48,7 @@ def marked(table: str) -> str:
 
 def signed(value: float, decimals: int = 2) -> str:
     """Write a difference with its sign."""
-    return f"{value:+.{decimals}f}".replace("-", "−") if np.isfinite(value) else MISSING
+    return f"{value:+z.{decimals}f}".replace("-", "−") if np.isfinite(value) else MISSING
 
 
 def ratio(value: float) -> str:
