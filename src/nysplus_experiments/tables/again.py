@@ -10,10 +10,11 @@ import pandas as pd
 
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.bench import BenchOptions
+from nysplus_experiments.harness.statistics import estimate
 from nysplus_experiments.harness.tables import MISSING, markdown
 from nysplus_experiments.tables import comparison, fits
 from nysplus_experiments.tables.fits import TableFit, in_single_threads
-from nysplus_experiments.tables.summaries import title_of
+from nysplus_experiments.tables.summaries import signed, title_of
 from nysplus_experiments.tables.systems import all_systems
 
 FILE, SHARE = "again.csv", 0.1
@@ -57,20 +58,34 @@ def summary(both: pd.DataFrame) -> str:
         missing = own["score"].isna(), own["score_again"].isna()
         neither, one = int((missing[0] & missing[1]).sum()), int((missing[0] ^ missing[1]).sum())
         classes = scored[~scored["table"].map(comparison.is_regression).astype(bool)]
-        points = classes["change"].abs().max()
         counts = (len(own), neither, one, int(same.sum()), int(inside.sum()))
         title = "all" if name is None else title_of(name)
-        lines.append([title, *map(str, counts), MISSING if pd.isna(points) else f"{points:.2f}"])
+        lines.append([title, *map(str, counts), *_points(classes["change"])])
     header = ("system", "fits", "no model in both runs", "in one run", "equal score and bytes")
-    return markdown((*header, "score within its interval", "largest difference, points"), lines)
+    differences = ("largest difference, points", "mean difference, points")
+    return markdown((*header, "score within its interval", *differences), lines)
+
+
+def _points(changes: pd.Series) -> tuple[str, str]:
+    """Return the largest difference, and the mean difference with its 95 % interval."""
+    if changes.empty:
+        return MISSING, MISSING
+    mean = estimate(changes)
+    interval = f" [{signed(mean.low)}, {signed(mean.high)}]" if mean.has_interval else ""
+    return f"{changes.abs().max():.2f}", signed(mean.mean) + interval
 
 
 def run(options: BenchOptions) -> None:
-    """Fit a share of the cells of installed systems again. Options: share, seed (draw), workers."""
-    options.expect("share", "seed", "workers")
+    """Fit a share of the cells of installed systems again.
+
+    Options: share, seed (draw), systems (those among the drawn to fit now), workers.
+    """
+    options.expect("share", "seed", "systems", "workers")
+    chosen = fits.chosen_systems(options)
     found = comparison.read(options.results)
     installed = [name for name, system in all_systems().items() if system.installed]
     found = found[found["system"].isin(installed) & (found["system"] != comparison.CONSTANT)]
-    tasks = drawn(found, options.integer("seed", 0), options.number("share", SHARE))
+    cells = drawn(found, options.integer("seed", 0), options.number("share", SHARE))
+    tasks = [cell for cell in cells if cell[1] in chosen]
     options.measure(FILE, TableFit, tasks, fits.measure, **in_single_threads(options))
     print(summary(read(options.results)))

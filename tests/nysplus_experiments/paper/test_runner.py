@@ -83,9 +83,12 @@ def test_the_standard_profile_has_the_sizes_of_the_paper_s_claims(
     for other in ("covtype", "times"):
         assert paper > set(plan(load_profile(other)).tasks)
     assert paper > tasks
-    trials = {(t.n, t.n_initial): t.trial + 1 for t in sorted(paper) if t.dataset == "mnist"}
-    assert trials[2000, None] == trials[2000, 2000] == 30
-    assert trials[4000, None] == trials[2000, 10000] == trials[10000, 10000] == 10
+    trials = {(t.dataset, t.n, t.n_initial): t.trial + 1 for t in sorted(paper)}
+    assert trials["mnist", 2000, None] == trials["mnist", 2000, 2000] == 30
+    for cell in ((4000, None), (2000, 10000), (10000, 10000)):
+        assert trials["mnist", *cell] == 10
+    assert trials["covtype", 2100, 2100] == 30
+    assert trials["covtype", 4000, 4000] == 10
 
 
 @pytest.mark.parametrize(

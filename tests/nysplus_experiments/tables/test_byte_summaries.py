@@ -240,6 +240,19 @@ def test_systems_that_are_not_installed_are_not_fitted_again(tmp_path, monkeypat
     assert {system for _, system, _, _ in asked} == {"nysplus"}
 
 
+def test_some_of_the_drawn_systems_are_fitted_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(records.os, "fsync", lambda descriptor: None)
+    _invent(tmp_path, ("nysplus", "linear", "tree"), ("banana", "churn"))
+    asked = []
+    monkeypatch.setattr(
+        BenchOptions, "measure", lambda self, file, row, tasks, *_, **__: asked.append(tasks)
+    )
+    for systems in ({}, {"systems": "tree,linear"}):
+        again.run(BenchOptions("tables", tmp_path, extra={"share": "0.5"} | systems))
+    drawn, some = asked
+    assert some == [cell for cell in drawn if cell[1] != "nysplus"] != drawn
+
+
 def test_a_second_run_is_compared_with_the_first(tmp_path):
     first = [_fit("churn", "nysplus", "4 kB", seed, 90.0) for seed in range(4)]
     second = [first[0], replace(first[1], score=91.0), replace(first[2], score=95.0)]
@@ -255,4 +268,5 @@ def test_a_second_run_is_compared_with_the_first(tmp_path):
     assert both["interval"].iloc[0] == pytest.approx(196 * np.sqrt(0.09 / 1000))
     # of five fits one is equal, one more is within 1.86 points, one has no model any more, and one
     # has none in both runs
-    assert _lines(again.summary(both))[-1] == ["all", "5", "1", "1", "1", "2", "5.00"]
+    line = _lines(again.summary(both))[-1]
+    assert line == ["all", "5", "1", "1", "1", "2", "5.00", "+2.00 [−4.57, +8.57]"]
