@@ -169,18 +169,30 @@ def better(first: float, second: float, regression: bool) -> int:
     return int(first > second + TIE_POINTS) - int(first < second - TIE_POINTS)
 
 
-def outcomes(bench: Benchmark, size: str, other: str) -> pd.Series:
-    """Return 1, 0 or −1 for each table: our model is better than another of the size, or worse."""
+def own_front(bench: Benchmark, size: str) -> pd.Series:
+    """Return our best score on each table among the sizes up to one: our front at this size."""
+    sizes = [*fits.SIZES]
+    smaller = sizes[: sizes.index(size) + 1]
+    own = pd.DataFrame({each: bench.wide(each)[OURS] for each in smaller})
+    regression = own.index.map(is_regression).astype(bool)
+    return own.min(axis=1).where(regression, own.max(axis=1))
+
+
+def outcomes(bench: Benchmark, size: str, other: str, ours: pd.Series | None = None) -> pd.Series:
+    """Return 1, 0 or −1 for each table: we are better than another model of the size, or worse.
+
+    ``ours`` are our scores, by default those of our models of the size.
+    """
     wide = bench.wide(size)
+    own = wide[OURS] if ours is None else ours
     return pd.Series(
-        {t: better(wide.loc[t, OURS], wide.loc[t, other], is_regression(t)) for t in wide.index},
-        dtype=float,
+        {t: better(own[t], wide.loc[t, other], is_regression(t)) for t in wide.index}, dtype=float
     )
 
 
-def not_behind(bench: Benchmark, size: str) -> pd.DataFrame:
-    """Return for each table and each other system whether our model is as good, ties included."""
-    others = {other: outcomes(bench, size, other) >= 0 for other in bench.compared[1:]}
+def not_behind(bench: Benchmark, size: str, ours: pd.Series | None = None) -> pd.DataFrame:
+    """Return for each table and each other system whether we are as good, ties included."""
+    others = {other: outcomes(bench, size, other, ours) >= 0 for other in bench.compared[1:]}
     return pd.DataFrame(others, index=list(bench.tables), dtype=bool)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from nysplus_experiments.harness import records
@@ -130,8 +131,10 @@ def test_wins_and_losses_leave_small_differences_aside():
     found = comparison.not_behind(bench, "1 kB")
     assert found["tree"].to_dict() == {"car": False, "churn": True}
     lines = _lines(summaries.unbeaten_cells(bench))
-    assert [set(line[2:]) for line in lines[:2]] == [{"50 %"}, {"75 %"}]
-    assert [set(line[2:]) for line in lines[2:]] == [{"0 %"}, {"50 %"}]  # churn is a design table
+    every = [(line[1], line[2], *set(line[3:])) for line in lines]
+    both = [("all others", "50 %"), ("one other, mean", "75 %")]
+    assert every[:4] == [(ours, *line) for ours in summaries.OUR_MODELS for line in both]
+    assert [line[2] for line in every[4:]] == ["0 %", "50 %"] * 2  # churn is a design table
     lost = _lines(summaries.losses(bench))
     assert lost[0] == [
         "0.25 kB",
@@ -142,6 +145,18 @@ def test_wins_and_losses_leave_small_differences_aside():
         "−1.00 points",
         "−1.00 points",
     ]
+
+
+def test_our_front_has_the_best_model_up_to_a_size():
+    scores = {("car", "nysplus"): [70.0, 92.0, 90.0, 91.0, 93.0, 80.0], ("car", "constant"): 50.0}
+    scores |= {("abalone", "nysplus"): [0.7, 0.6, 0.65, 0.5, 0.55, 0.4]}
+    scores |= {("abalone", "constant"): 1.0, ("car", "tree"): 91.0, ("abalone", "tree"): 0.61}
+    bench = _bench(scores)
+    fronts = pd.DataFrame({size: comparison.own_front(bench, size) for size in SIZES})
+    assert fronts.loc["car"].to_list() == [70.0, 92.0, 92.0, 92.0, 93.0, 93.0]
+    assert fronts.loc["abalone"].to_list() == [0.7, 0.6, 0.6, 0.5, 0.5, 0.4]
+    assert not comparison.not_behind(bench, "4 kB")["tree"].any()
+    assert comparison.not_behind(bench, "4 kB", fronts["4 kB"])["tree"].all()
 
 
 def test_margins_over_defaults():
