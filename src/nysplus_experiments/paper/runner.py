@@ -26,7 +26,6 @@ from nysplus_experiments.harness import datasets, records
 from nysplus_experiments.harness.measurement import measure, processor
 from nysplus_experiments.paper.experiment import Experiment, Grid
 from nysplus_experiments.paper.methods import (
-    FULL_ROWS,
     METHODS,
     VARIANTS,
     clustered_rows,
@@ -95,10 +94,10 @@ def _sizes(name: str, method: str, grid: Grid) -> list[tuple[int, int | None]]:
 def _too_large(name: str, method: str, n: int) -> str:
     """Return the reason to leave a size out, or nothing."""
     row, kind = datasets.DATASETS[name], METHODS[method]
-    if kind.full and n > FULL_ROWS:
+    if kind.max_rows is not None and n > kind.max_rows:
         return (
             f"{kind.name} is left out on {row.title}: its {n} training rows exceed the "
-            f"limit of {FULL_ROWS} for a full kernel matrix."
+            f"limit of {kind.max_rows} for this method."
         )
     if n > row.counts[0]:
         return (
@@ -302,6 +301,7 @@ def read_notes(out: Path) -> list[str]:
 
 _PRODUCTS, _CLUSTERING = 95e9, 70e9  # operations a second in matrix products, and in k-means
 _FIT_ENTRY, _PREDICT_ENTRY = 18e-9, 6e-9  # seconds for a kernel entry beside its products
+_PAIR, _PAIR_FEATURE = 8e-9, 5e-11  # seconds of LIBSVM for a pair of rows, and for each feature
 _EIGEN = 0.24e-9  # seconds for n³ of the two eigendecompositions
 _OVERHEAD, _LOAD = 0.02, 2e-8  # seconds of any row, and of loading one number
 # Operations of a fit on one row of the data, in units of n²: whitening, then the scatter. A
@@ -329,7 +329,9 @@ def _clustering(data: datasets.Dataset, n: int) -> float:
 def _final_stage(task: Key, data: datasets.Dataset) -> float:
     n, n_initial, method = task.n, task.n_initial or task.n, METHODS[task.method]
     rows = data.counts[0]
-    if method.full:
+    if task.method == "KSVM":
+        return rows**2 * (_PAIR + data.n_features * _PAIR_FEATURE)
+    if task.method == "KRR":
         return rows**2 * ((2 * data.n_features + rows / 3) / _PRODUCTS + _FIT_ENTRY)
     if task.method in VARIANTS:
         return 0.0  # all of it is the first stage

@@ -248,15 +248,16 @@ def test_full_machines_run_once_on_a_fixed_split_and_not_on_large_data(
     trials = 3
     [[run]]
     datasets = ["usps", "digits", "mnist"]
-    methods = ["KRR"]
+    methods = ["KRR", "KSVM"]
     """
     planned = plan(parse_experiment(text))
-    assert [(task.dataset, task.n, task.trial) for task in planned.tasks] == [
-        ("usps", 7291, 0),
-        ("digits", 1297, 0),
-        ("digits", 1297, 1),
-        ("digits", 1297, 2),
+    assert [task for task in planned.tasks if task.method == "KRR"] == [
+        Key("usps", "KRR", 7291, None, 0),
+        Key("digits", "KRR", 1297, None, 0),
+        Key("digits", "KRR", 1297, None, 1),
+        Key("digits", "KRR", 1297, None, 2),
     ]
+    assert Key("mnist", "KSVM", 60000, None, 0) in planned.tasks
     assert planned.notes[0].startswith("KRR is left out on MNIST: its 60000 training rows exceed")
 
 
