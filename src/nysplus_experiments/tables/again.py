@@ -21,18 +21,28 @@ FILE, SHARE = "again.csv", 0.1
 KEY = list(TableFit.key_columns)
 
 
-def drawn(found: pd.DataFrame, seed: int, share: float) -> list[tuple[str, str, str, int]]:
-    """Return the keys of a random share of the fits, those of a split one after the other."""
-    keys = sorted(found[KEY].itertuples(index=False, name=None))
-    rng = np.random.default_rng(seed)
-    chosen = rng.permutation(len(keys))[: math.ceil(share * len(keys))]
-    return sorted((keys[i] for i in chosen), key=lambda key: (key[3], key[0], key[1]))
+def drawn(
+    found: pd.DataFrame, done: pd.DataFrame, seed: int, share: float
+) -> list[tuple[str, str, str, int]]:
+    """Return the keys of fits to make again, those of a split one after the other.
+
+    With those made again before they are a random share of the fits, also where a benchmark has
+    grown since.
+    """
+    keys, before = (set(rows[KEY].itertuples(index=False, name=None)) for rows in (found, done))
+    left = sorted(keys - before)
+    n_more = max(0, math.ceil(share * len(keys)) - len(keys & before))
+    chosen = np.random.default_rng(seed).permutation(len(left))[:n_more]
+    return sorted((left[i] for i in chosen), key=lambda key: (key[3], key[0], key[1]))
+
+
+def _made_again(results: Path) -> pd.DataFrame:
+    return records.frame(records.read_last(results / "tables" / FILE, TableFit), TableFit)
 
 
 def read(results: Path) -> pd.DataFrame:
     """Return the fits that were made twice, with both scores."""
-    again = records.frame(records.read_last(results / "tables" / FILE, TableFit), TableFit)
-    again = again.astype({"score": float, "bytes": float})
+    again = _made_again(results).astype({"score": float, "bytes": float})
     both = comparison.read(results).merge(again, on=KEY, suffixes=("", "_again"))
     both["change"] = both["score_again"] - both["score"]
     both["interval"] = [_half_width(*row) for row in both[["table", "score", "test_rows"]].values]
@@ -85,7 +95,8 @@ def run(options: BenchOptions) -> None:
     found = comparison.read(options.results)
     installed = [name for name, system in all_systems().items() if system.installed]
     found = found[found["system"].isin(installed) & (found["system"] != comparison.CONSTANT)]
-    cells = drawn(found, options.integer("seed", 0), options.number("share", SHARE))
+    done = _made_again(options.results).iloc[: 0 if options.fresh else None]
+    cells = drawn(found, done, options.integer("seed", 0), options.number("share", SHARE))
     tasks = [cell for cell in cells if cell[1] in chosen]
     options.measure(FILE, TableFit, tasks, fits.measure, **in_single_threads(options))
     print(summary(read(options.results)))

@@ -232,11 +232,18 @@ def test_a_tenth_of_the_fits_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(records.os, "fsync", lambda descriptor: None)
     _invent(tmp_path, ("nysplus", "constant"), ("banana", "abalone"))
     found = comparison.read(tmp_path)
-    keys = again.drawn(found, 0, 0.1)
+    none, some = found.iloc[:0], found.iloc[::20]
+    keys = again.drawn(found, none, 0, 0.1)
     assert len(keys) == 5 == len(set(keys))
-    assert keys == again.drawn(found.sample(frac=1.0, random_state=1), 0, 0.1)
-    assert keys != again.drawn(found, 1, 0.1)
+    assert keys == again.drawn(found.sample(frac=1.0, random_state=1), none, 0, 0.1)
+    assert keys != again.drawn(found, none, 1, 0.1)
     assert set(keys) <= set(found[again.KEY].itertuples(index=False, name=None))
+    # what was made again before counts, and is not drawn once more
+    assert len(some) == 3
+    more = again.drawn(found, some, 0, 0.5)
+    assert len(more) == 21
+    assert set(more).isdisjoint(some[again.KEY].itertuples(index=False, name=None))
+    assert again.drawn(found, some, 0, 0.05) == []
 
 
 def test_systems_that_are_not_installed_are_not_fitted_again(tmp_path, monkeypatch):
