@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from nysplus_experiments.harness.statistics import estimate
-from nysplus_experiments.harness.tables import MISSING, interval, markdown, percent, short
+from nysplus_experiments.harness.tables import MISSING, count, interval, markdown, percent, short
 from nysplus_experiments.tables import fits
 from nysplus_experiments.tables.comparison import (
     BEST_OF_THREE,
@@ -98,17 +98,20 @@ def coverage(found: pd.DataFrame, bench: Benchmark) -> str:
 
 def state(bench: Benchmark) -> str:
     """Return a sentence on the tables, systems and seeds that are compared."""
-    seeds = bench.fits.groupby("table")["seed"].nunique()
+    seeds = bench.fits.groupby("table")["seed"].nunique().value_counts()
     design = sum(table in DESIGN for table in bench.tables)
     regression = sum(map(is_regression, bench.tables))
     if not bench.tables:
         return "Nothing can be compared yet."
-    spread = f"{seeds.min()}" if seeds.min() == seeds.max() else f"{seeds.min()} to {seeds.max()}"
+    splits = ", ".join(
+        f"{n_seeds} of {len(fits.SEEDS)} splits of {count(n_tables, 'table')}"
+        for n_seeds, n_tables in seeds.sort_index(ascending=False).items()
+    )
     return (
         f"Compared here: {len(bench.tables)} of {len(fits.BENCHMARK)} tables "
         f"({len(bench.tables) - regression} with classes, {regression} with numbers; {design} of "
         f"them used to choose our defaults, marked by an asterisk), {len(bench.compared)} systems, "
-        f"{spread} of {len(fits.SEEDS)} seeds a table, {len(bench.fits):,} fits."
+        f"{splits}, {len(bench.fits):,} fits."
     )
 
 

@@ -72,7 +72,7 @@ def test_seeds_are_those_that_all_systems_have():
     bench = comparison.Benchmark.of(_frame(rows))
     assert set(bench.fits["seed"]) == {0}
     assert bench.wide("4 kB").loc["churn", "nysplus"] == 80.0
-    assert "1 of 5 seeds a table" in summaries.state(bench)
+    assert "1 of 5 splits of 1 table, 18 fits" in summaries.state(bench)
 
 
 def test_a_size_without_a_model_counts_as_the_constant():
