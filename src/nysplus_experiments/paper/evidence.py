@@ -96,8 +96,13 @@ def paired_evidence(gaps: pd.DataFrame, lead: str = "") -> Evidence:
             f"{len(cells)} sizes, n = {min(gaps)} to {max(gaps)}: mean {tail}"
             f"clearly positive at {above}, clearly negative at {below}; "
         )
-    text += count(total.trials, "trial")
-    return Evidence(total, cells, text, sizes=tuple(map(int, gaps)))
+    return Evidence(total, cells, text + _trials(total, cells), sizes=tuple(map(int, gaps)))
+
+
+def _trials(total: Estimate, cells: Sequence[Estimate]) -> str:
+    """Write the trials that all sizes have, and the most that a size has if that is more."""
+    most = max(cell.trials for cell in cells)
+    return count(most, "trial") if most == total.trials else f"{total.trials} to {most} trials"
 
 
 def _levels(runs: Runs, dataset: str, curves: Sequence[Curve], n: int) -> str:

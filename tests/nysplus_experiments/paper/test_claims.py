@@ -267,6 +267,19 @@ def test_the_outlook_of_undecided_claims():
 # -- measures ------------------------------------------------------------------------------------
 
 
+def test_sizes_may_have_more_trials_than_all_have_in_common():
+    results = [
+        row
+        for method, gain in (("Nys+", 1.0), ("Nys", 0.0))
+        for n, trials in ((10, 7), (20, 5))
+        for row in rows("letter", method, n, [90.0 + gain] * trials, 10 if gain else None)
+    ]
+    found = measure.gap(Runs(results), "letter", Curve("Nys+", 10), PLAIN)
+    assert [cell.trials for cell in found.cells] == [7, 5]
+    assert found.total.trials == 5
+    assert found.text.endswith("; 5 to 7 trials")
+
+
 def test_sizes_within_three_percent_count_as_run():
     gaps, kb = pd.DataFrame({1250: [1.0], 2000: [3.0]}), {1250: 410.2, 2000: 656.3}
     assert At(kb=406).choose(gaps, kb) == [1250]
