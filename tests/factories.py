@@ -353,6 +353,14 @@ def encoded_model(estimator, y, dtype=np.float32):
 # ---- numbers in few bits -------------------------------------------------------------------------
 
 
+def rounding_of_codes(model):
+    """Return a bound for the difference of decision values of two fits of a model of codes.
+
+    Landmarks and kernel values are float32, so that each may change a term by eps.
+    """
+    return 2 * float(np.finfo(np.float32).eps * np.abs(model.dual_coef_).sum())
+
+
 def in_few_bits(array, bits, *, offset=False, scale_type=np.float32):
     """Return an array rounded to integers of `bits` bits, with a scale for each column.
 

@@ -168,9 +168,11 @@ def test_large_coefficients_that_cancel_are_solved_again(split):
     assert np.abs(model.dual_coef_).max() > 7e4  # beyond float16
     exact = model.score(X_test, y_test)
     full = model.expansion_
-    for dtype, loss in (("float32", 0.005), ("float16", 0.005), ("int8", 0.03)):
+    # The error of the scores varies little with the processor, unlike the few rows between classes.
+    for dtype, error in (("float32", 0.1), ("float16", 0.15), ("int8", 0.25)):
         alter(model, expansion=pack_expansion(full, dtype, X))
-        assert model.score(X_test, y_test) >= exact - loss
+        assert np.sqrt(np.mean((model.expansion_(X_test) - full(X_test)) ** 2)) < error
+        assert model.score(X_test, y_test) >= exact - 0.03
 
 
 @pytest.fixture(scope="module", params=["diagonal", 5])

@@ -81,11 +81,6 @@ def assert_close(got, expected, rtol=1e-6):
     assert np.linalg.norm(got - expected) <= rtol * np.linalg.norm(expected)
 
 
-def rounding(model):
-    """Return a bound for errors of decision values: kernel values of codes are float32."""
-    return float(np.finfo(np.float32).eps * np.abs(model.dual_coef_).sum())
-
-
 @pytest.fixture(scope="module")
 def memory():
     return make_model().fit(FRAME, Y)
@@ -118,10 +113,12 @@ def test_arrays_with_gaps(anywhere, X):
     model = make_model(encoder="auto").fit(rows, da.from_array(Y, chunks=90))
     assert model._schema == memory._schema
     expected = memory.decision_function(X)
-    np.testing.assert_allclose(model.decision_function(X), expected, 0, rounding(memory))
+    np.testing.assert_allclose(
+        model.decision_function(X), expected, 0, factories.rounding_of_codes(memory)
+    )
     lazy = model.decision_function(rows)
     assert (lazy.dtype, lazy.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_allclose(lazy.compute(), expected, 0, rounding(memory))
+    np.testing.assert_allclose(lazy.compute(), expected, 0, factories.rounding_of_codes(memory))
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])

@@ -85,11 +85,6 @@ def assert_same(model, memory, rows=None):
         assert_close(model.decision_function(rows), expected, 1e-6)
 
 
-def rounding(model):
-    """Return a bound for errors of decision values: kernel values of codes are float32."""
-    return float(np.finfo(np.float32).eps * np.abs(model.dual_coef_).sum())
-
-
 # ---- fits ---------------------------------------------------------------------------------------
 
 
@@ -136,7 +131,10 @@ def test_arrays_with_gaps(tmp_path, kind):
     assert model._schema == memory._schema
     for given in (X, rows):
         np.testing.assert_allclose(
-            model.decision_function(given), memory.decision_function(X), 0, rounding(memory)
+            model.decision_function(given),
+            memory.decision_function(X),
+            0,
+            factories.rounding_of_codes(memory),
         )
 
 
