@@ -350,15 +350,12 @@ def encoded_model(estimator, y, dtype=np.float32):
     return alter(estimator, expansion=expansion, columns=columns, familiar=None)
 
 
-# ---- numbers in few bits -------------------------------------------------------------------------
-
-
 def rounding_of_codes(model):
-    """Return a bound for the difference of decision values of two fits of a model of codes.
+    """Return a bound for errors of decision values: kernel values of codes are float32."""
+    return float(np.finfo(np.float32).eps * np.abs(model.dual_coef_).sum())
 
-    Landmarks and kernel values are float32, so that each may change a term by eps.
-    """
-    return 2 * float(np.finfo(np.float32).eps * np.abs(model.dual_coef_).sum())
+
+# ---- numbers in few bits -------------------------------------------------------------------------
 
 
 def in_few_bits(array, bits, *, offset=False, scale_type=np.float32):

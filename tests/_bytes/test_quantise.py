@@ -169,10 +169,11 @@ def test_large_coefficients_that_cancel_are_solved_again(split):
     exact = model.score(X_test, y_test)
     full = model.expansion_
     # The error of the scores varies little with the processor, unlike the few rows between classes.
-    for dtype, error in (("float32", 0.1), ("float16", 0.15), ("int8", 0.25)):
+    most = {"float32": (0.1, 0.015), "float16": (0.15, 0.015), "int8": (0.25, 0.03)}
+    for dtype, (error, loss) in most.items():
         alter(model, expansion=pack_expansion(full, dtype, X))
         assert np.sqrt(np.mean((model.expansion_(X_test) - full(X_test)) ** 2)) < error
-        assert model.score(X_test, y_test) >= exact - 0.03
+        assert model.score(X_test, y_test) >= exact - loss
 
 
 @pytest.fixture(scope="module", params=["diagonal", 5])

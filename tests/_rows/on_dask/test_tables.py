@@ -112,13 +112,14 @@ def test_arrays_with_gaps(anywhere, X):
     rows = da.from_array(X, chunks=(90, X.shape[1]))
     model = make_model(encoder="auto").fit(rows, da.from_array(Y, chunks=90))
     assert model._schema == memory._schema
-    expected = memory.decision_function(X)
-    np.testing.assert_allclose(
-        model.decision_function(X), expected, 0, factories.rounding_of_codes(memory)
-    )
+    # Workers add float32 numbers in another order: on one processor landmarks differed by 3e-6,
+    # and decision values by 1.2 times the rounding of kernel values.
+    np.testing.assert_allclose(model.landmarks_, memory.landmarks_, 0, 1e-5)
+    expected, most = memory.decision_function(X), 2 * factories.rounding_of_codes(memory)
+    np.testing.assert_allclose(model.decision_function(X), expected, 0, most)
     lazy = model.decision_function(rows)
     assert (lazy.dtype, lazy.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_allclose(lazy.compute(), expected, 0, factories.rounding_of_codes(memory))
+    np.testing.assert_allclose(lazy.compute(), expected, 0, most)
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
