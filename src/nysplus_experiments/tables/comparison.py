@@ -32,8 +32,9 @@ GROUPS: dict[str, Callable[[str], bool]] = {
     "design": lambda table: table in DESIGN,
     "others": lambda table: table not in DESIGN,
 }
-# Share of our tables from which on a system is compared.
-COVERED = 0.9
+# Share of our tables from which on a system is compared, and share of the tables on which it must
+# have a model of a size to be shown there.
+COVERED, MOST = 0.9, 0.5
 # Smaller differences are ties: points of accuracy, and the share of an error.
 TIE_POINTS, TIE_SHARE = 0.2, 0.01
 
@@ -111,6 +112,11 @@ class Benchmark:
         own = self.cells[self.cells.index.get_level_values("size") == size][column]
         own = own.droplevel("size").unstack("system")
         return own.reindex(index=list(self.tables), columns=self.compared)
+
+    def with_models(self, size: str) -> list[str]:
+        """Return the compared systems that have a model of a size on most tables."""
+        share = self.wide(size, "model").eq(True).mean()
+        return [name for name in self.compared if share[name] >= MOST]
 
     def some(self, keep: Callable[[str], bool]) -> Benchmark:
         """Return the benchmark of some of the tables."""

@@ -29,8 +29,6 @@ class Look(NamedTuple):
     dashes: Any = "-"
 
 
-#: Share of the tables on which a system must have a model of a size to be drawn there.
-MOST = 0.5
 _OTHERS = Look(figures.GREY, "P", figures.DOTTED)
 LOOKS = {
     OURS: Look(figures.VERMILLION, "o"),
@@ -51,6 +49,7 @@ def byte_figure(bench: Benchmark) -> Figure:
     share = normalised(bench)
     handles: dict[str, Any] = {}
     means = pd.DataFrame({size: ranks(bench, size).mean() for size in fits.SIZES})
+    with_models = {size: bench.with_models(size) for size in fits.SIZES}
     x = np.arange(len(fits.SIZES))
     shifts = np.linspace(-0.12, 0.12, len(bench.compared))  # bars stand beside each other
     for name, shift in zip(bench.compared, shifts, strict=True):
@@ -60,7 +59,7 @@ def byte_figure(bench: Benchmark) -> Figure:
             "zorder": 4 if name == OURS else 3,
         }
         found = [estimate(share.xs(size, level="size")[name]) for size in fits.SIZES]
-        shown = np.array([_has_models(bench, size, name) for size in fits.SIZES])
+        shown = np.array([name in with_models[size] for size in fits.SIZES])
         y = np.where(shown, [value.mean for value in found], np.nan)
         half = np.nan_to_num([value.high - value.mean for value in found])
         curve = figures.curve(left, x + shift, y, title_of(name), *look, yerr=half, **width)
@@ -79,11 +78,6 @@ def byte_figure(bench: Benchmark) -> Figure:
     figures.axes_titles(right, "model size at most", "mean rank (1 is best)", "Rank at each size")
     figures.legend(figure, handles, 12, "upper")
     return figure
-
-
-def _has_models(bench: Benchmark, size: str, system: str) -> bool:
-    """Return whether a system has a model of a size on most tables."""
-    return bool(bench.wide(size, "model")[system].eq(True).mean() >= MOST)
 
 
 def _critical_difference(ax: Any, bench: Benchmark, n_sizes: int) -> None:

@@ -203,11 +203,14 @@ def _unbeaten(found: pd.DataFrame) -> pd.Series:
 
 
 def log_losses(bench: Benchmark) -> str:
-    """Return the mean log-loss on the tables with classes, where all systems have models."""
+    """Return the mean log-loss of systems with models of a size on most tables with classes.
+
+    The mean is over the tables on which all of them have a model.
+    """
     classes, lines = bench.some(lambda table: not is_regression(table)), []
     means, counts = {}, {}
     for size in fits.SIZES:
-        wide = classes.wide(size, "log_loss")
+        wide = classes.wide(size, "log_loss")[classes.with_models(size)]
         wide = wide.loc[:, wide.notna().any()].dropna()
         means[size], counts[size] = wide.mean(), len(wide)
     for name in bench.compared:

@@ -184,6 +184,23 @@ def test_normalised_scores_are_shares_of_the_best_gain():
     assert values == pytest.approx([0.0, 25 / 40, 1.0, 1.0, 1.0, 1.0])
 
 
+def test_log_losses_leave_out_systems_with_few_models_of_a_size():
+    tables, rows = ("banana", "adult", "churn"), []
+    losses = {"nysplus": [0.1, 0.2, 0.6], "linear": [0.3, 0.4, None], "tree": [None, None, 0.5]}
+    for i, table in enumerate(tables):
+        for name in ("constant", *losses):
+            for size in SIZES:
+                loss = losses.get(name, [0.7] * 3)[i] if size == "1 kB" else 0.5
+                score = None if loss is None else 80.0
+                rows.append(_fit(table, name, size, 0, score, log_loss=loss))
+    bench = comparison.Benchmark.of(_frame(rows))
+    assert bench.with_models("1 kB") == ["nysplus", "linear"]
+    assert bench.with_models("4 kB") == ["nysplus", "linear", "tree"]
+    found = {line[0]: line[2] for line in _lines(summaries.log_losses(bench))}
+    assert (found["nysplus"], found["logistic / ridge regression"]) == ("0.150", "0.350")
+    assert (found["decision tree"], found["*tables*"]) == ("–", "2")
+
+
 # -- the page ------------------------------------------------------------------------------------
 
 
