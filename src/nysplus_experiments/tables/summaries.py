@@ -222,21 +222,18 @@ def log_losses(bench: Benchmark) -> str:
 def costs(bench: Benchmark) -> str:
     """Return medians over the tables of processor seconds, and of memory of the fit."""
     lines = []
+    shown = ("4 kB", "64 kB", fits.UNLIMITED)
+    with_models = {size: bench.with_models(size) for size in shown}
     for name in bench.compared:
         cells = []
-        for size in ("4 kB", "64 kB", fits.UNLIMITED):
-            fit, predict = (
-                bench.wide(size, column)[name].where(bench.wide(size, "model")[name].eq(True))
-                for column in ("fit_cpu_seconds", "predict_cpu_seconds")
-            )
-            cells += [short(fit.median()), short(predict.median())]
+        for size in shown:
+            has_model = bench.wide(size, "model")[name].eq(True) & (name in with_models[size])
+            for column in ("fit_cpu_seconds", "predict_cpu_seconds"):
+                cells.append(short(bench.wide(size, column)[name].where(has_model).median()))
         memory = bench.wide("64 kB", "fit_mb")[name].median()
+        memory = memory if name in with_models["64 kB"] else np.nan
         lines.append([title_of(name), *cells, f"{memory:.0f}" if np.isfinite(memory) else MISSING])
-    header = [
-        f"{what} {size}, s"
-        for size in ("4 kB", "64 kB", fits.UNLIMITED)
-        for what in ("fit", "predict")
-    ]
+    header = [f"{what} {size}, s" for size in shown for what in ("fit", "predict")]
     return markdown(("system", *header, "memory of a 64 kB fit, MB"), lines)
 
 
