@@ -98,7 +98,7 @@ def _claim(entry: dict[str, Any], runs: Runs) -> Claim:
     except evidence.NotTestable as missing:
         judgement, text = Judgement("not testable here", missing.reason), missing.measured
     else:
-        judgement = rules.judge(_rule(entry.get("rule", {"name": "Better"})), found)
+        judgement = rules.judge(rule_of(entry), found)
     return Claim(
         where=entry["where"],
         text=entry["text"],
@@ -123,11 +123,13 @@ def _curves(value: Any) -> Any:
     return Curve(name, int(n_0) if n_0.isdigit() else "largest" if n_0 else "same")
 
 
-def _rule(entry: str | dict[str, Any]) -> Rule:
-    if isinstance(entry, str):
-        return _NAMED_RULES[entry]
-    fields = {key: value for key, value in entry.items() if key != "name"}
-    rule: Rule = getattr(rules, entry["name"])(**fields)
+def rule_of(entry: dict[str, Any]) -> Rule:
+    """Return the rule that judges an entry: by default, that its difference is positive."""
+    given = entry.get("rule", {"name": "Better"})
+    if isinstance(given, str):
+        return _NAMED_RULES[given]
+    fields = {key: value for key, value in given.items() if key != "name"}
+    rule: Rule = getattr(rules, given["name"])(**fields)
     return rule
 
 

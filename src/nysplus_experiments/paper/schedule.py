@@ -7,6 +7,7 @@ trials of the experiment, even if a smaller number would have decided it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import pandas as pd
 
 from nysplus_experiments.harness.datasets import DATASETS
-from nysplus_experiments.paper.claims import Claim, entries, evaluate, measure
+from nysplus_experiments.paper.claims import Claim, entries, evaluate, measure, rule_of
 from nysplus_experiments.paper.evidence import NotTestable
 from nysplus_experiments.paper.results import Key, Result
+from nysplus_experiments.paper.rules import Over
 from nysplus_experiments.paper.runner import estimate_seconds
 from nysplus_experiments.paper.runs import FULL_METHODS, PILOT, Curve, Runs
 
@@ -48,9 +50,7 @@ def undecided(tasks: Sequence[Key], results: Iterable[Result]) -> list[Batch]:
     for entry, pilot, claim in zip(entries(), evaluate(first), evaluate(results), strict=True):
         if pilot.verdict not in _OPEN and claim.verdict not in _OPEN:
             continue
-        cells = planned.cells(entry)
-        own = [t for t in tasks if t.dataset == claim.dataset and t[1:4] in cells]
-        left = [task for task in own if task not in finished]
+        left = [task for task in planned.tasks(entry) if task not in finished]
         if left:
             chosen = tuple(task for task in left if task.trial < PILOT) or tuple(left)
             batches.append(Batch(claim, chosen, sum(estimate_seconds(chosen))))
@@ -60,8 +60,9 @@ def undecided(tasks: Sequence[Key], results: Iterable[Result]) -> list[Batch]:
 class _Planned(Runs):
     """Stand-ins for the rows of an experiment, to find those that a measure reads."""
 
-    def __init__(self, tasks: Iterable[Key]) -> None:
+    def __init__(self, tasks: Sequence[Key]) -> None:
         super().__init__(_stand_in(task) for task in tasks if task.trial < 2)
+        self._tasks = tasks
         self._read: set[Curve] = set()
 
     def curve(self, dataset: str, curve: Curve) -> pd.DataFrame:
@@ -69,7 +70,20 @@ class _Planned(Runs):
         self._read.add(curve)
         return super().curve(dataset, curve)
 
-    def cells(self, entry: dict[str, Any]) -> set[Cell]:
+    def tasks(self, entry: dict[str, Any]) -> list[Key]:
+        """Return the rows that a claim is judged by.
+
+        A rule that judges each size by itself uses all trials of a size; other rules use the
+        trials that all sizes have.
+        """
+        cells = self._cells(entry)
+        own = [t for t in self._tasks if t.dataset == entry["on"] and t[1:4] in cells]
+        if isinstance(rule_of(entry), Over):
+            return own
+        counts = Counter(t.trial for t in own if t.method not in FULL_METHODS)
+        return [t for t in own if counts[t.trial] == max(counts.values(), default=0)]
+
+    def _cells(self, entry: dict[str, Any]) -> set[Cell]:
         """Return the cells that a claim is judged by; none where the experiment cannot test it."""
         self._read.clear()
         # The size of the largest gain is not known before all sizes are there.

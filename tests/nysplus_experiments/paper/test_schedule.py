@@ -136,6 +136,20 @@ def test_the_largest_gain_needs_all_sizes() -> None:
     assert cells_of(batch) == set(cells)
 
 
+def test_sizes_that_are_compared_get_the_trials_that_all_of_them_have() -> None:
+    sizes = {2100: TRIALS, 4000: 6}
+    cells = {n: [("Nys", n, None), ("SC", n, n)] for n in sizes}
+    covtype = [
+        task for n in sizes for task in tasks_of("covtype", cells[n]) if task.trial < sizes[n]
+    ]
+    results = results_of(covtype, [0.0], trials=5)
+    growth = batch_of(undecided(covtype, results), "grows with the model", "CovType, against Nys")
+    assert trials_of(growth) == [5]
+    assert cells_of(growth) == {*cells[2100], *cells[4000]}
+    by_size = batch_of(undecided(covtype, results), "a wide range", "CovType, against Nys")
+    assert trials_of(by_size) == [5, 6, 7]
+
+
 def test_claims_about_times_are_left_to_a_quiet_machine() -> None:
     cells = [(m, n, None) for n in (100, 300) for m in ("Nys", "KNys")]
     batches = undecided(tasks_of("ijcnn1", cells), [])
