@@ -14,6 +14,7 @@ from scipy import stats
 
 from nysplus_experiments.harness import records
 from nysplus_experiments.harness.raw_tables import SOURCES
+from nysplus_experiments.harness.statistics import estimate
 from nysplus_experiments.tables import fits
 from nysplus_experiments.tables.systems import all_systems
 
@@ -85,15 +86,19 @@ class Benchmark:
         return cls(found[keep], tuple(table for table in ours if common[table]), systems)
 
     @cached_property
-    def cells(self) -> pd.DataFrame:
-        """Means over the seeds by table, size and system.
+    def scores(self) -> pd.DataFrame:
+        """Scores by table, size and seed, one column a system.
 
-        Where a system has no model of a size, the score is that of the constant prediction, and
-        ``model`` is False.
+        Where a system has no model of a size, the score is that of the constant prediction.
         """
         scores = self.fits.set_index(["table", "size", "seed", "system"])["score"].unstack()
-        filled = scores.apply(lambda column: column.fillna(scores[CONSTANT])).stack()
-        means = filled.groupby(["table", "size", "system"]).mean().rename("score").to_frame()
+        return scores.apply(lambda column: column.fillna(scores[CONSTANT]))
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Means over the seeds by table, size and system; ``model`` tells where there is one."""
+        scores = self.scores.stack()
+        means = scores.groupby(["table", "size", "system"]).mean().rename("score").to_frame()
         grouped = self.fits.groupby(["table", "size", "system"])
         seconds = ("fit_cpu_seconds", "predict_cpu_seconds")
         for column in ("new_score", "log_loss", "bytes", *seconds, "fit_mb"):
@@ -200,6 +205,29 @@ def not_behind(bench: Benchmark, size: str, ours: pd.Series | None = None) -> pd
     """Return for each table and each other system whether we are as good, ties included."""
     others = {other: outcomes(bench, size, other, ours) >= 0 for other in bench.compared[1:]}
     return pd.DataFrame(others, index=list(bench.tables), dtype=bool)
+
+
+def not_clearly_behind(bench: Benchmark, size: str) -> pd.DataFrame:
+    """Return for each table and each other system whether its lead may be one of the splits alone.
+
+    A lead is clear if its 95 % interval over the splits, paired, lies beyond a tie. Tables of one
+    split have no interval, and are left out.
+    """
+    found = {}
+    for table in bench.tables:
+        scores = bench.scores.loc[table, size]
+        if len(scores) > 1:
+            leads, tie = _leads(scores, is_regression(table))
+            found[table] = {name: not estimate(leads[name]).low > tie for name in leads}
+    return pd.DataFrame.from_dict(found, orient="index", columns=bench.compared[1:], dtype=bool)
+
+
+def _leads(scores: pd.DataFrame, regression: bool) -> tuple[pd.DataFrame, float]:
+    """Return the leads over ours by split, in points or as a share of the error, and a tie."""
+    others = scores.drop(columns=[OURS, CONSTANT])
+    if regression:
+        return others.rdiv(scores[OURS], axis=0) - 1, TIE_SHARE
+    return others.sub(scores[OURS], axis=0), TIE_POINTS
 
 
 def normalised(bench: Benchmark) -> pd.DataFrame:

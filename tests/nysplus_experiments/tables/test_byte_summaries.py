@@ -131,10 +131,14 @@ def test_wins_and_losses_leave_small_differences_aside():
     found = comparison.not_behind(bench, "1 kB")
     assert found["tree"].to_dict() == {"car": False, "churn": True}
     lines = _lines(summaries.unbeaten_cells(bench))
-    every = [(line[1], line[2], *set(line[3:])) for line in lines]
-    both = [("all others", "50 %"), ("one other, mean", "75 %")]
+    every = [(*line[1:4], *set(line[4:])) for line in lines]
+    both = [("any", "any other system", "50 %"), ("any", "one other, mean", "75 %")]
     assert every[:4] == [(ours, *line) for ours in summaries.OUR_MODELS for line in both]
-    assert [line[2] for line in every[4:]] == ["0 %", "50 %"] * 2  # churn is a design table
+    assert {line[1:] for line in every[4:6]} == {
+        ("clear", "any other system", "–"),  # one split has no interval
+        ("clear", "one other, mean", "–"),
+    }
+    assert [line[3] for line in every[6:10]] == ["0 %", "50 %"] * 2  # churn is a design table
     lost = _lines(summaries.losses(bench))
     assert lost[0] == [
         "0.25 kB",
@@ -145,6 +149,28 @@ def test_wins_and_losses_leave_small_differences_aside():
         "−1.00 points",
         "−1.00 points",
     ]
+
+
+def test_a_lead_is_clear_if_its_interval_lies_beyond_a_tie():
+    def bench(table, ours, tree):
+        rows = [
+            _fit(table, system, size, seed, score)
+            for system, scores in (("nysplus", ours), ("tree", tree), ("constant", (50, 50, 50)))
+            for seed, score in enumerate(scores)
+            for size in SIZES
+        ]
+        return comparison.Benchmark.of(_frame(rows))
+
+    for table, ours, tree, not_behind in (
+        ("churn", (80, 85, 90), (81.0, 86.1, 90.9), False),  # +1.0 in every split
+        ("churn", (80, 85, 90), (80.3, 85.3, 90.2), True),  # more than a tie, but not clearly
+        ("churn", (80, 85, 90), (83, 84, 91), True),
+        ("abalone", (0.6, 0.8, 1.0), (0.57, 0.77, 0.95), False),
+        ("abalone", (0.6, 0.8, 1.0), (0.5, 0.9, 0.9), True),
+        ("abalone", (0.57, 0.77, 0.95), (0.6, 0.8, 1.0), True),
+    ):
+        found = comparison.not_clearly_behind(bench(table, ours, tree), "4 kB")
+        assert found.loc[table].to_dict() == {"tree": not_behind}
 
 
 def test_our_front_has_the_best_model_up_to_a_size():
